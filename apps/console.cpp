@@ -47,7 +47,8 @@ std::string shares_of(const TimeShares& time) {
   };
   return "wait " + share(time.stages.wait) + " forward " + share(time.stages.forward) +
          " backward " + share(time.stages.backward) + " optimizer " + share(time.stages.optimizer) +
-         " other " + share(time.other());
+         (time.stages.exchange > 0 ? " exchange " + share(time.stages.exchange) : "") + " other " +
+         share(time.other());
 }
 
 /// Replaces the words RUN in `text`.
@@ -101,6 +102,7 @@ void Console::introduce(const ResolvedRun& run, Trainer& trainer) {
        << processes_text(trainer.processes(), config) << num_threads()
        << (num_threads() == 1 ? " thread, " : " threads, ") << to_string(cpu_isa()) << ", "
        << to_string(config.run.precision);
+  if (!cores_.empty()) text << "\ncores     " << cores_ << " (by process)";
   print(text.str());
   for (const std::string& notice : run.notices.texts()) print("note: " + notice);
 }

@@ -17,8 +17,9 @@ namespace fovea {
 
 class Console {
  public:
-  /// `program` is the command that resumes a run.
-  explicit Console(std::string program) : program_(std::move(program)), line_(/*descriptor=*/1) {}
+  /// `program` is the command that resumes a run, `cores` the text of share_machine().
+  Console(std::string program, std::string cores)
+      : program_(std::move(program)), cores_(std::move(cores)), line_(/*descriptor=*/1) {}
 
   void print(const std::string& text) { line_.print(text); }
   /// Prints settings, model and data before the first step.
@@ -33,7 +34,7 @@ class Console {
   void stopped(const RunPaths& paths, const Progress& progress);
 
  private:
-  std::string program_;
+  std::string program_, cores_;
   ProgressLine line_;
   TaskInfo task_;
   std::int64_t epochs_ = 0;

@@ -11,6 +11,7 @@
 #include "apps/evaluate_detection.h"
 #include "apps/evaluate_request.h"
 #include "apps/progress_line.h"
+#include "apps/together.h"
 #include "base/files.h"
 #include "engine/parallel.h"
 #include "formats/safetensors.h"
@@ -129,11 +130,12 @@ void evaluate_models(EvaluateRequest request, bool alone) {
     print_broken(models.back().result.pass, line);
     if (alone) line.print(models.back().class_report().table());
     const auto folder = output_folder(request, trained, alone);
-    if (!folder) return;
+    if (!folder || !request.processes->is_first()) return;
     print_files(write_evaluation(*folder, models.back(), *shown.images, trained.preparation()),
                 line);
   });
   line.print("\n" + evaluation_table(models));
+  if (!request.processes->is_first()) return;
   if (!request.csv.empty()) write_file_atomically(request.csv, evaluation_csv(models));
   if (!request.json.empty()) write_file_atomically(request.json, evaluation_json(models));
   keep_logits(request, models.front().result.logits, which_images, line);
@@ -176,16 +178,18 @@ void measure_shape_bias(EvaluateRequest request, bool alone) {
     print_broken(model.responses.pass, line);
     if (alone) line.print(model.bias().table());
     const auto folder = output_folder(request, trained, alone);
-    if (folder) print_files(write_bias(*folder, model), line);
+    if (folder && request.processes->is_first()) print_files(write_bias(*folder, model), line);
   });
   line.print("\n" + bias_table(models));
+  if (!request.processes->is_first()) return;
   if (!request.csv.empty()) write_file_atomically(request.csv, bias_csv(models));
   keep_logits(request, models.front().responses.logits, classes_metadata(models.front().classes),
               line);
 }
 
-int run(int argc, char** argv) {
+int evaluate_all(const Together& together, int argc, char** argv) {
   EvaluateRequest request;
+  request.processes = &together.processes;
   request.checkpoints = parse_into_fields(
       argc, argv,
       {"evaluate",
@@ -208,6 +212,11 @@ int run(int argc, char** argv) {
   const bool alone = request.is_alone();
   request.shape_bias.empty() ? evaluate_models(request, alone) : measure_shape_bias(request, alone);
   return 0;
+}
+
+int run(int argc, char** argv) {
+  return run_together(argc, argv,
+                      [&](const Together& together) { return evaluate_all(together, argc, argv); });
 }
 
 }  // namespace

@@ -102,7 +102,7 @@ void evaluate_depths(const EvaluateRequest& given) {
     }
   }
   line.print("\n" + depth_table(models));
-  write_files(request, models, line);
+  if (request.processes->is_first()) write_files(request, models, line);
 }
 
 }  // namespace fovea

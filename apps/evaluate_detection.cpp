@@ -91,10 +91,12 @@ void evaluate_detectors(const EvaluateRequest& given) {
       detectors.push_back(evaluated.detector);
       if (!alone) continue;
       line.print(category_table(evaluated.detector));
+      if (!request.processes->is_first()) continue;
       write_files(request, trained, evaluated, *images, line);
     }
   }
   line.print("\n" + detector_table(detectors));
+  if (!request.processes->is_first()) return;
   if (!request.csv.empty()) write_file_atomically(request.csv, detector_csv(detectors));
   if (!request.json.empty()) write_file_atomically(request.json, detector_json(detectors));
 }

@@ -136,6 +136,7 @@ ClassifierOptions EvaluateRequest::options(const LoadedModel& trained) const {
   how.normalization = trained.info.normalization;
   how.crop = trained.info.crop;
   how.activations = parse_dtype(precision);
+  how.processes = processes;
   how.bad_image_limit = on_bad_image == "skip" ? 1 : 0.01;
   return how;
 }

@@ -8,6 +8,7 @@
 
 #include "apps/loading.h"
 #include "base/fields.h"
+#include "comm/communicator.h"
 #include "data/dataset.h"
 #include "formats/safetensors.h"
 #include "train/tasks/classifier_evaluation.h"
@@ -23,6 +24,7 @@ struct EvaluateRequest {
   std::string precision = "f32", on_bad_image = "stop";
   std::string protocol;  ///< of depth models, see parse_protocols(); empty: the usual one
   std::int64_t batch_size = 128, workers = 2, threads = 0;
+  Communicator* processes = &alone();  ///< they share the images; the first one writes files
 
   /// The comma-separated values of --img-size; "" is the model's own size.
   [[nodiscard]] std::vector<std::string> sizes() const;

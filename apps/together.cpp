@@ -1,41 +1,58 @@
 // Output, cores and errors of several processes.
 #include "apps/together.h"
 
-#include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
+#include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "apps/app.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "comm/cores.h"
+#include "comm/world.h"
 #include "engine/parallel.h"
 
 namespace fovea {
+namespace {
 
-void share_machine(const Communicator& processes) {
-  if (processes.size() == 1) return;
-  const int cores = static_cast<int>(std::thread::hardware_concurrency());
-  const int share = std::max(1, cores / processes.local_size());
-  if (num_threads() > share) set_num_threads(share);
-  if (processes.is_first()) return;
-  check(std::freopen("/dev/null", "w", stdout) != nullptr, "cannot open /dev/null");
+/// Binds cores and silences all but the first process. Returns Together::cores.
+std::string share_machine(Communicator& processes) {
+  const Cores own = bind_cores(processes);
+  if (std::getenv("OMP_NUM_THREADS") == nullptr) set_num_threads(static_cast<int>(own.size()));
+  const std::vector<std::string> all = all_gather(processes, to_text(own));
+  if (!processes.is_first()) {
+    check(std::freopen("/dev/null", "w", stdout) != nullptr, "cannot open /dev/null");
+  }
+  std::string text;
+  for (int rank = 0; rank < processes.local_size(); ++rank) {
+    text += (rank == 0 ? "" : " | ") + all[static_cast<std::size_t>(rank)];
+  }
+  return text;
 }
 
+/// Throws unless all processes are the same program with the same command line.
 void require_same_program(Communicator& processes, int argc, char** argv) {
-  if (processes.size() == 1) return;
   std::string flags;
   for (int i = 1; i < argc; ++i) flags += std::string(argv[i]) + '\0';
   require_same(processes, "flags", flags);
   require_same(processes, "build of the program", read_file("/proc/self/exe"));
 }
 
-int run_together(Communicator& processes, const std::function<int()>& body) {
-  if (processes.size() == 1) return body();
+}  // namespace
+
+int run_together(int argc, char** argv, const std::function<int(const Together&)>& body) {
+  const std::unique_ptr<Communicator> joined = join_world();
+  if (joined == nullptr || joined->size() == 1) return body({alone(), ""});
+  Communicator& processes = *joined;
   try {
-    return body();
+    const std::string cores = share_machine(processes);
+    require_same_program(processes, argc, argv);
+    return body({processes, cores});
   } catch (const HelpRequest&) {
     if (processes.is_first()) throw;
     return 0;

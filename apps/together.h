@@ -1,21 +1,23 @@
-// A program that a launcher has started in several processes.
+// Programs that a launcher may have started in several processes.
 #pragma once
 
 #include <functional>
+#include <string>
 
 #include "comm/communicator.h"
 
 namespace fovea {
 
-/// Makes standard output that of the first process: the others' goes nowhere. Divides the cores
-/// among the processes of a machine, unless the launcher has bound them.
-void share_machine(const Communicator& processes);
+/// The processes of a program, all with the same command line.
+struct Together {
+  Communicator& processes;
+  std::string cores;  ///< of the processes of the first machine, "0-3 | 4-7"; "": a single process
+};
 
-/// Throws unless all processes are the same program with the same command line.
-void require_same_program(Communicator& processes, int argc, char** argv);
-
-/// Calls body() in every process. An error in one ends all: it is printed as one line that names
-/// the process, if there are several.
-int run_together(Communicator& processes, const std::function<int()>& body);
+/// Joins the processes of the launcher and calls body() in each of them. Standard output is that of
+/// the first. Each is bound to its share of the machine's cores, see bind_cores(), with as many
+/// threads unless OMP_NUM_THREADS is set. An error in one ends all: it is printed as one line that
+/// names the process.
+int run_together(int argc, char** argv, const std::function<int(const Together&)>& body);
 
 }  // namespace fovea

@@ -9,7 +9,6 @@
 #include "apps/signals.h"
 #include "apps/together.h"
 #include "base/text.h"
-#include "comm/world.h"
 #include "data/sources/verify.h"
 #include "engine/parallel.h"
 #include "models/registry.h"
@@ -200,18 +199,18 @@ int build_and_train(ResolvedRun& run, const Datasets& data, Communicator& proces
   return LiveRun(run.config, ready.trainer(), ready.take_folder(), console).train();
 }
 
-int run_process(const TrainingProgram& program, Communicator& processes, int argc, char** argv) {
-  share_machine(processes);
-  require_same_program(processes, argc, argv);
+int run_process(const TrainingProgram& program, const Together& together, int argc, char** argv) {
+  Communicator& processes = together.processes;
   ResolvedRun run = read_command_line(program, processes, argc, argv);
   TrainConfig& config = run.config;
   if (config.run.threads > 0) set_num_threads(static_cast<int>(config.run.threads));
+  processes.set_timeout(std::chrono::duration<double>(config.run.comm_timeout));
 
   Datasets data = open_datasets(config);
   for (const auto& part : {data.train, data.test}) {
     if (!part->notice().empty()) run.notices.add(part->notice());
   }
-  Console console(program.name);
+  Console console(program.name, together.cores);
   const auto print_notices = [&] {
     for (const std::string& notice : run.notices.texts()) console.print("note: " + notice);
   };
@@ -235,9 +234,9 @@ int run_process(const TrainingProgram& program, Communicator& processes, int arg
 }  // namespace
 
 int run_training(const TrainingProgram& program, int argc, char** argv) {
-  const std::unique_ptr<Communicator> joined = join_world();
-  Communicator& processes = joined != nullptr ? *joined : alone();
-  return run_together(processes, [&] { return run_process(program, processes, argc, argv); });
+  return run_together(argc, argv, [&](const Together& together) {
+    return run_process(program, together, argc, argv);
+  });
 }
 
 }  // namespace fovea

@@ -21,6 +21,9 @@ class Alone final : public Communicator {
   void exchange(std::span<const Outgoing> out, std::span<const Incoming> in) override {
     check(out.empty() && in.empty(), "exchange: got messages, but there is one process");
   }
+  void all_reduce(const Tensor& /*vector*/) override {}
+  void set_timeout(std::chrono::duration<double> /*timeout*/) override {}
+  void cancel() override {}
   [[noreturn]] void abort(int code) override { std::exit(code); }
 };
 
@@ -87,6 +90,12 @@ void Communicator::exchange_on_device(std::span<const Outgoing> out, std::span<c
     stage.put(at, bytes.data(), bytes.size());
     at += bytes.size();
   }
+}
+
+void Communicator::all_reduce_on_device(const Tensor& vector) {
+  const Tensor host = vector.to(Device{});
+  all_reduce(host);
+  if (!vector.device().is_cpu()) vector.copy_(host);
 }
 
 Communicator& alone() {

@@ -4,6 +4,7 @@
 // results do not depend on the engine.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -45,11 +46,19 @@ class Communicator {
   /// arrive in the order of the lists, and their sizes must agree. Throws when a process is missing
   /// for longer than the time limit.
   virtual void exchange(std::span<const Outgoing> out, std::span<const Incoming> in) = 0;
-  /// The same for memory of `device`: the CPU, or this process's GPU, whose current stream reads
-  /// and writes it in order (engine/cuda/runtime.h). Blocks the host while others are awaited. Here
-  /// through pinned host memory.
+  /// Adds up the vectors of all processes in place: f32 or f64, contiguous on the CPU. The engine
+  /// chooses the order of the additions, so the bits depend on the number of processes.
+  virtual void all_reduce(const Tensor& vector) = 0;
+  /// The same two for memory of `device`, the CPU or this process's GPU, whose current stream
+  /// (engine/cuda/runtime.h) reads and writes it in order. The host waits for the others. Here they
+  /// go through pinned host memory.
   virtual void exchange_on_device(std::span<const Outgoing> out, std::span<const Incoming> in,
                                   Device device);
+  virtual void all_reduce_on_device(const Tensor& vector);
+  /// How long this process waits for another before it gives up; ten minutes at first.
+  virtual void set_timeout(std::chrono::duration<double> timeout) = 0;
+  /// Makes a wait of another thread throw: this process has failed and will call abort().
+  virtual void cancel() = 0;
   /// Ends all processes, this one with exit code `code`.
   [[noreturn]] virtual void abort(int code) = 0;
 };

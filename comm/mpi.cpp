@@ -2,6 +2,8 @@
 #include <mpi.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <climits>
 #include <string>
 #include <thread>
@@ -23,7 +25,7 @@ void require(int code, const char* what) {
 
 class MpiWorld final : public Communicator {
  public:
-  explicit MpiWorld(const WorldOptions& options) : timeout_(options.timeout) {
+  MpiWorld() {
     int provided = 0;
     require(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided), "MPI_Init_thread");
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
@@ -62,15 +64,29 @@ class MpiWorld final : public Communicator {
     wait(requests, in);
   }
 
+  void all_reduce(const Tensor& vector) override {
+    const bool is_double = vector.dtype() == DType::f64;
+    check(is_double || vector.dtype() == DType::f32, "MPI: all_reduce got ", vector.dtype(),
+          ", expected f32 or f64");
+    std::vector<MPI_Request> requests(1);
+    require(MPI_Iallreduce(MPI_IN_PLACE, vector.raw(), count_of(vector.numel()),
+                           is_double ? MPI_DOUBLE : MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD,
+                           requests.data()),
+            "MPI_Iallreduce");
+    wait(requests, {});
+  }
+
+  void set_timeout(std::chrono::duration<double> timeout) override { timeout_ = timeout; }
+  void cancel() override { cancelled_ = true; }
   [[noreturn]] void abort(int code) override {
     MPI_Abort(MPI_COMM_WORLD, code);
     std::abort();
   }
 
  private:
-  static int count_of(std::size_t bytes) {
-    check(bytes <= INT_MAX, "MPI: got a message of ", bytes, " bytes, expected at most ", INT_MAX);
-    return static_cast<int>(bytes);
+  static int count_of(std::size_t items) {
+    check(items <= INT_MAX, "MPI: got ", items, " items in a message, expected at most ", INT_MAX);
+    return static_cast<int>(items);
   }
 
   /// Waits for all requests. The first ones are of `in`; those left over at the time limit name the
@@ -83,8 +99,10 @@ class MpiWorld final : public Communicator {
       require(MPI_Testall(count, requests.data(), &done, MPI_STATUSES_IGNORE), "MPI_Testall");
       if (done != 0) return;
       if (polls < kEagerPolls) continue;
+      check(!cancelled_, "MPI: this process has failed while it waited for others");
       if (std::chrono::steady_clock::now() > end) complain(requests, in);
-      std::this_thread::yield();
+      // The backward pass may need the core.
+      polls < kPolls ? std::this_thread::yield() : std::this_thread::sleep_for(kRest);
     }
   }
 
@@ -96,20 +114,20 @@ class MpiWorld final : public Communicator {
       if (requests[i] == MPI_REQUEST_NULL || missing.ends_with(" " + name)) continue;
       missing += (missing.empty() ? " " : ", ") + name;
     }
-    fail("no word from process", missing, " for ", timeout_.count(),
-         " s; --comm-timeout sets how long to wait");
+    fail("no word from ", missing.empty() ? "some process" : "process" + missing, " for ",
+         timeout_.count(), " s; --comm-timeout sets how long to wait");
   }
 
-  static constexpr std::int64_t kEagerPolls = 1000;
-  std::chrono::duration<double> timeout_;
+  static constexpr std::int64_t kEagerPolls = 200, kPolls = 400;
+  static constexpr std::chrono::microseconds kRest{20};
+  std::atomic<bool> cancelled_ = false;
+  std::chrono::duration<double> timeout_ = std::chrono::minutes(10);
   int rank_ = 0, size_ = 1, local_rank_ = 0, local_size_ = 1;
 };
 
 }  // namespace
 
 bool has_mpi() { return true; }
-std::unique_ptr<Communicator> start_mpi(const WorldOptions& options) {
-  return std::make_unique<MpiWorld>(options);
-}
+std::unique_ptr<Communicator> start_mpi() { return std::make_unique<MpiWorld>(); }
 
 }  // namespace fovea::detail

@@ -5,6 +5,8 @@
 #include <nccl.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <exception>
 #include <string>
@@ -37,8 +39,8 @@ std::string names_of(std::span<const Outgoing> out, std::span<const Incoming> in
 
 class NcclProcesses final : public Communicator {
  public:
-  NcclProcesses(std::unique_ptr<Communicator> processes, const WorldOptions& options)
-      : processes_(std::move(processes)), timeout_(options.timeout) {}
+  explicit NcclProcesses(std::unique_ptr<Communicator> processes)
+      : processes_(std::move(processes)) {}
   ~NcclProcesses() override { leave(); }
 
   [[nodiscard]] int rank() const override { return processes_->rank(); }
@@ -48,6 +50,15 @@ class NcclProcesses final : public Communicator {
   void exchange(std::span<const Outgoing> out, std::span<const Incoming> in) override {
     processes_->exchange(out, in);
   }
+  void all_reduce(const Tensor& vector) override { processes_->all_reduce(vector); }
+  void set_timeout(std::chrono::duration<double> timeout) override {
+    timeout_ = timeout;
+    processes_->set_timeout(timeout);
+  }
+  void cancel() override {
+    cancelled_ = true;
+    processes_->cancel();
+  }
   [[noreturn]] void abort(int code) override {
     processes_->abort(code);
     std::abort();
@@ -56,19 +67,39 @@ class NcclProcesses final : public Communicator {
   void exchange_on_device(std::span<const Outgoing> out, std::span<const Incoming> in,
                           Device device) override {
     if (device.is_cpu()) return exchange(out, in);
-    check(!has_failed_, "NCCL: an exchange follows one that has failed");
-    cuda::set_device(device.index);
-    if (comm_ == nullptr) join(device);
-    check(device == device_, "NCCL: got memory of ", device, ", but this process joined with ",
-          device_);
-    const cuda::Stream stream = cuda::Stream::current(device.index);
+    const cuda::Stream stream = stream_on(device);
     const std::string others = names_of(out, in);
     if (others.empty()) return;
     enqueue(out, in, stream, others);
     wait_until([&] { return stream.is_empty(); }, "an exchange", others);
   }
 
+  void all_reduce_on_device(const Tensor& vector) override {
+    if (vector.device().is_cpu()) return all_reduce(vector);
+    const bool is_double = vector.dtype() == DType::f64;
+    check(is_double || vector.dtype() == DType::f32, "NCCL: all_reduce got ", vector.dtype(),
+          ", expected f32 or f64");
+    const cuda::Stream stream = stream_on(vector.device());
+    settle(ncclAllReduce(vector.raw(), vector.raw(), static_cast<std::size_t>(vector.numel()),
+                         is_double ? ncclDouble : ncclFloat, ncclSum, comm_,
+                         static_cast<cudaStream_t>(stream.handle())),
+           "ncclAllReduce", everyone());
+    wait_until([&] { return stream.is_empty(); }, "an all-reduce", everyone());
+  }
+
  private:
+  /// The current stream of a device that has joined.
+  cuda::Stream stream_on(Device device) {
+    check(!has_failed_, "NCCL: an exchange follows one that has failed");
+    cuda::set_device(device.index);
+    if (comm_ == nullptr) join(device);
+    check(device == device_, "NCCL: got memory of ", device, ", but this process joined with ",
+          device_);
+    return cuda::Stream::current(device.index);
+  }
+
+  [[nodiscard]] std::string everyone() const { return "0 to " + std::to_string(size() - 1); }
+
   /// One group, so that no message waits for another one of the same exchange.
   void enqueue(std::span<const Outgoing> out, std::span<const Incoming> in, cuda::Stream stream,
                const std::string& others) {
@@ -100,7 +131,7 @@ class NcclProcesses final : public Communicator {
     config.blocking = 0;
     device_ = device;
     settle(ncclCommInitRankConfig(&comm_, size(), id, rank(), &config), "ncclCommInitRankConfig",
-           "0 to " + std::to_string(size() - 1));
+           everyone());
   }
 
   /// Waits while the call is in progress.
@@ -124,6 +155,10 @@ class NcclProcesses final : public Communicator {
     const auto end = Clock::now() + timeout_;
     while (!is_done()) {
       static_cast<void>(state(what));
+      if (cancelled_) {
+        drop();
+        fail("NCCL: this process has failed while it waited for others");
+      }
       if (Clock::now() > end) {
         drop();
         fail("NCCL: ", what, " with processes ", others, " has not ended in ", timeout_.count(),
@@ -160,7 +195,8 @@ class NcclProcesses final : public Communicator {
   }
 
   std::unique_ptr<Communicator> processes_;
-  std::chrono::duration<double> timeout_;
+  std::atomic<bool> cancelled_ = false;
+  std::chrono::duration<double> timeout_ = std::chrono::minutes(10);
   ncclComm_t comm_ = nullptr;
   Device device_{};
   bool has_failed_ = false;
@@ -168,9 +204,8 @@ class NcclProcesses final : public Communicator {
 
 }  // namespace
 
-std::unique_ptr<Communicator> with_nccl(std::unique_ptr<Communicator> processes,
-                                        const WorldOptions& options) {
-  return std::make_unique<NcclProcesses>(std::move(processes), options);
+std::unique_ptr<Communicator> with_nccl(std::unique_ptr<Communicator> processes) {
+  return std::make_unique<NcclProcesses>(std::move(processes));
 }
 
 }  // namespace fovea::detail

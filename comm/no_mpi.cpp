@@ -3,7 +3,7 @@
 
 namespace fovea::detail {
 
-std::unique_ptr<Communicator> start_mpi(const WorldOptions& /*options*/) { return nullptr; }
+std::unique_ptr<Communicator> start_mpi() { return nullptr; }
 bool has_mpi() { return false; }
 
 }  // namespace fovea::detail

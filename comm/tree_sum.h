@@ -41,10 +41,21 @@ class TreeSum {
 /// The places (without sums) of the pieces of the shards [first, end).
 [[nodiscard]] std::vector<TreeNode> pieces_of(const Shards& shards);
 
-/// The sum over all shards, in every process. `local` has this process's shards added, one by one;
-/// their number over all processes is a power of two. Each process sends 2 (P - 1) / P of the
-/// vector for each of its pieces; with a power of two of processes it has one. The vectors may be
-/// on a GPU; its current stream does the work.
+/// The parts of a vector by process: that of process r is [cuts[r], cuts[r + 1]).
+using Cuts = std::vector<std::int64_t>;
+/// Parts of equal size, as far as possible.
+[[nodiscard]] Cuts even_cuts(std::int64_t length, int size);
+
+/// This process's part of the sum over all shards. `local` has the process's own shards added, one
+/// by one; their number over all processes is a power of two. Each process sends the parts of the
+/// others of each of its pieces; with a power of two of processes it has one. The vectors may be on
+/// a GPU, whose current stream does the work.
+[[nodiscard]] Tensor reduce_scatter(Communicator& processes, const Shards& shards,
+                                    const TreeSum& local, const Cuts& cuts);
+/// Copies the part of each process of the contiguous vector to all others.
+void all_gather(Communicator& processes, const Tensor& vector, const Cuts& cuts);
+/// Both: the sum over all shards, in every process. Each process sends 2 (P - 1) / P of the vector
+/// if the number of processes is a power of two.
 [[nodiscard]] Tensor sum_over_shards(Communicator& processes, const Shards& shards,
                                      const TreeSum& local);
 

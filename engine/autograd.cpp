@@ -1,10 +1,12 @@
 // Recording ops and walking the tape backwards.
 #include "engine/autograd.h"
 
+#include <algorithm>
 #include <atomic>
 #include <deque>
 #include <map>
 #include <unordered_set>
+#include <utility>
 
 #include "engine/copy.h"
 #include "engine/profile.h"
@@ -16,6 +18,7 @@ namespace {
 
 thread_local bool recording = true;
 thread_local bool detecting_anomalies = false;
+thread_local const OnCompleteGradient::Complete* on_complete = nullptr;
 std::atomic<std::uint64_t> next_sequence{1};
 
 /// Names of the nearest named leaves below `inputs`, breadth first, for anomaly reports.
@@ -125,6 +128,57 @@ void visit_node(Node& node, const Tensor& grad, Frontier& frontier) {
   }
 }
 
+/// The leaves of a tape by the first node that uses them, which backward() visits last.
+class Completion {
+ public:
+  explicit Completion(const Tensor& root) : listener_(std::exchange(on_complete, nullptr)) {
+    if (listener_ == nullptr) return;
+    std::unordered_set<const Node*> seen;
+    std::vector<const Node*> pending;
+    const auto follow = [&](const std::shared_ptr<Node>& node) {
+      if (node != nullptr && seen.insert(node.get()).second) pending.push_back(node.get());
+    };
+    follow(root.node());
+    while (!pending.empty()) {
+      const Node& node = *pending.back();
+      pending.pop_back();
+      has_inner_tapes_ |= node.has_inner_tape;
+      for (const Tensor& input : node.inputs) {
+        if (!input.requires_grad()) continue;
+        input.is_leaf() ? note(input, node.sequence) : follow(input.node());
+      }
+    }
+    for (auto& [impl, use] : first_uses_) leaves_.emplace(use.sequence, std::move(use.leaf));
+  }
+
+  ~Completion() { on_complete = listener_; }
+  Completion(const Completion&) = delete;
+  Completion& operator=(const Completion&) = delete;
+
+  /// Announces the leaves of which this node was the first use.
+  void passed(std::uint64_t sequence) {
+    if (has_inner_tapes_) return;
+    const auto [first, last] = leaves_.equal_range(sequence);
+    for (auto leaf = first; leaf != last; ++leaf) (*listener_)(leaf->second);
+  }
+
+ private:
+  struct Use {
+    Tensor leaf;
+    std::uint64_t sequence = 0;
+  };
+
+  void note(const Tensor& leaf, std::uint64_t sequence) {
+    Use& use = first_uses_.try_emplace(leaf.impl().get(), Use{leaf, sequence}).first->second;
+    use.sequence = std::min(use.sequence, sequence);
+  }
+
+  const OnCompleteGradient::Complete* listener_;  ///< null during the walk: inner tapes are silent
+  std::map<const TensorImpl*, Use> first_uses_;
+  std::multimap<std::uint64_t, Tensor> leaves_;
+  bool has_inner_tapes_ = false;
+};
+
 /// The tape's handle of an input: a leaf that receives a gradient is kept, everything else
 /// without its values, which live on only if `saved` has them. An omitted input is a constant.
 Tensor edge_to(const Tensor& input) {
@@ -227,6 +281,10 @@ Tensor record(const OpLabel& op, Tensor output, std::span<const Tensor> inputs,
   return output;
 }
 
+void set_inner_tape(const Tensor& output) {
+  if (output.node() != nullptr) output.node()->has_inner_tape = true;
+}
+
 Tensor record_constant(const OpLabel& op, const Tensor& output,
                        std::initializer_list<Tensor> inputs) {
   tell_listeners(op, output, std::span(inputs.begin(), inputs.size()));
@@ -245,12 +303,14 @@ void backward(const Tensor& root, const Tensor& cotangent, Tape tape) {
   Tensor seed = cotangent.defined() ? cotangent.detach().to(root.dtype())
                                     : ones(root.shape(), root.options());
   deliver(root, std::move(seed), "backward", frontier);
+  Completion completion(root);
   while (!frontier.empty()) {
     Visit visit = std::move(frontier.begin()->second);
     frontier.erase(frontier.begin());
     const ProfileScope scope(visit.node->name, "backward");
     visit_node(*visit.node, visit.grad, frontier);
     if (tape == Tape::freed) visit.node->free();
+    completion.passed(visit.node->sequence);
   }
 }
 
@@ -263,6 +323,12 @@ WithGrad::WithGrad() : before_(recording) { recording = true; }
 WithGrad::~WithGrad() { recording = before_; }
 
 DetectAnomaly::DetectAnomaly(bool on) : before_(detecting_anomalies) { detecting_anomalies = on; }
+OnCompleteGradient::OnCompleteGradient(Complete complete)
+    : complete_(std::move(complete)), before_(on_complete) {
+  on_complete = &complete_;
+}
+OnCompleteGradient::~OnCompleteGradient() { on_complete = before_; }
+
 DetectAnomaly::~DetectAnomaly() { detecting_anomalies = before_; }
 
 }  // namespace fovea

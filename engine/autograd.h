@@ -51,6 +51,10 @@ Tensor record(const OpLabel& op, Tensor output, std::initializer_list<Tensor> in
 Tensor record(const OpLabel& op, Tensor output, std::span<const Tensor> inputs,
               std::span<const Tensor> saved, BackwardFn backward);
 
+/// Says of the op that made `output` that its derivative runs a tape of its own, whose leaves
+/// receive gradients although they are not among the inputs.
+void set_inner_tape(const Tensor& output);
+
 /// Reports an op without a derivative, such as a comparison, to the trace and the profile. Returns
 /// `output`.
 Tensor record_constant(const OpLabel& op, const Tensor& output,
@@ -108,6 +112,23 @@ class DetectAnomaly {
   bool before_;
 };
 
+/// While it is alive, backward() of this thread calls `complete(leaf)` as soon as nothing that is
+/// left on its tape can add to the gradient of the leaf, which may then be sent to other processes.
+/// A leaf whose gradient may also arrive from inside a derivative (recomputed blocks) is not
+/// announced, nor are leaves that `root` does not depend on.
+class OnCompleteGradient {
+ public:
+  using Complete = std::function<void(const Tensor& leaf)>;
+  explicit OnCompleteGradient(Complete complete);
+  ~OnCompleteGradient();
+  OnCompleteGradient(const OnCompleteGradient&) = delete;
+  OnCompleteGradient& operator=(const OnCompleteGradient&) = delete;
+
+ private:
+  Complete complete_;
+  const Complete* before_;
+};
+
 /// One op on the tape. Public for graph_dump and tests; ops only call record().
 class Node {
  public:
@@ -126,6 +147,7 @@ class Node {
   BackwardFn backward;
   std::int64_t multiply_adds = 0;
   bool freed = false;
+  bool has_inner_tape = false;  ///< the derivative adds to gradients of leaves that are no inputs
 
   Node() = default;
   ~Node();  ///< iterative, so that a long chain cannot overflow the stack

@@ -69,7 +69,7 @@ std::atomic<int>& thread_count() {
   return count;
 }
 
-thread_local bool inside_loop = false;
+thread_local bool inside_loop = false;  // or a thread that computes alone
 
 /// Keeps the exception of the lowest chunk, so that the rethrown exception does not depend on
 /// timing.
@@ -103,6 +103,9 @@ void set_num_threads(int count) {
 #endif
   thread_count() = count;
 }
+
+OneThread::OneThread() : before_(inside_loop) { inside_loop = true; }
+OneThread::~OneThread() { inside_loop = before_; }
 
 namespace detail {
 

@@ -12,6 +12,18 @@ namespace fovea {
 /// OMP_NUM_THREADS allow.
 void set_num_threads(int count);
 
+/// While it is alive, the parallel loops of this thread run on it alone.
+class OneThread {
+ public:
+  OneThread();
+  ~OneThread();
+  OneThread(const OneThread&) = delete;
+  OneThread& operator=(const OneThread&) = delete;
+
+ private:
+  bool before_;
+};
+
 namespace detail {
 using ChunkFn = void (*)(void* context, std::int64_t begin, std::int64_t end);
 void run_chunks(std::int64_t n, std::int64_t grain, void* context, ChunkFn chunk);

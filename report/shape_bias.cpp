@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "figures/plot.h"
 #include "figures/svg.h"
+#include "train/loop/batch_numbers.h"
 #include "train/tasks/classifier_evaluation.h"
 
 namespace fovea {
@@ -67,22 +68,27 @@ CueResponses respond(Classifier& model, const CueConflict& cues,
                      const std::vector<Category>& categories, const EvaluateOptions& options) {
   CueResponses result;
   result.logits = zeros({cues.size(), model.info().num_classes});
-  std::vector<bool> seen(static_cast<std::size_t>(cues.size()));
+  BatchNumbers seen;
   const auto measure = [&](const EvaluationBatch& batch) {
     const Tensor logits = model.forward(batch.there.images, batch.ctx).logits.to(Device{});
     const Tensor& indices = batch.host.indices;
     keep_rows(result.logits, logits, indices);
-    for (std::int64_t i = 0; i < batch.host.size(); ++i)
-      seen[static_cast<std::size_t>(indices.data<std::int64_t>()[i])] = true;
+    seen.add(indices.to_vector());
     return nonfinite_rows(logits);
   };
   result.pass = evaluate_batches(model, cues.images, options, measure);
   const std::vector<BrokenImage>& broken = result.pass.bad_images;
   check(result.pass.samples > 0 || broken.empty(), "shape bias: all ", cues.size(),
         " pictures are broken, the last: ", broken.empty() ? "" : broken.back().message);
-  result.decisions = decide(result.logits, categories);
-  for (std::size_t i = 0; i < seen.size(); ++i)
-    if (!seen[i]) result.decisions[i] = -1;
+  gather_rows(result.logits, *options.processes);
+  const std::vector<std::int64_t> decisions = decide(result.logits, categories);
+  result.decisions.assign(decisions.size(), -1);
+  for (const std::vector<double>& batch : seen.all(*options.processes)) {
+    for (const double index : batch) {
+      const auto i = static_cast<std::size_t>(index);
+      result.decisions[i] = decisions[i];
+    }
+  }
   return result;
 }
 

@@ -57,9 +57,11 @@ Tensor run_inputs(std::span<const Tensor> inputs, Context& ctx, const Run& block
     const NoGrad not_recording;
     y = block(inputs, ctx);
   }
-  return record("recompute", y, inputs, inputs, [block, again](const GradArgs& g) -> Grads {
+  y = record("recompute", y, inputs, inputs, [block, again](const GradArgs& g) -> Grads {
     return differentiate(block, g.saved, again, g.dy);
   });
+  set_inner_tape(y);
+  return y;
 }
 
 }  // namespace

@@ -3,7 +3,10 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "base/error.h"
+#include "comm/background.h"
 #include "tests/support/thread_world.h"
 
 namespace fovea {
@@ -45,6 +48,30 @@ TEST_CASE("one process has nobody to write to") {
   CHECK_THROWS_AS(alone().exchange(std::vector<Outgoing>{{0, std::span(&byte, 1)}}, {}), Error);
   barrier(alone());
   CHECK(broadcast(alone(), "text") == "text");
+}
+
+TEST_CASE("an all-reduce adds up the vectors of all processes in place") {
+  test::in_threads(3, [](Communicator& process) {
+    const Tensor vector = full({5}, process.rank() + 1, {DType::f32, {}});
+    process.all_reduce(vector);
+    CHECK(vector.to_vector() == std::vector<double>(5, 6));
+  });
+}
+
+TEST_CASE("tasks run in their order beside the caller, and the first error reaches it") {
+  std::vector<int> order;
+  Background background;
+  for (int i = 0; i < 100; ++i) background.run([&order, i] { order.push_back(i); });
+  background.finish();
+  REQUIRE(order.size() == 100);
+  CHECK(std::is_sorted(order.begin(), order.end()));
+  background.run([] { fail("a lost connection"); });
+  background.run([&] { order.clear(); });
+  CHECK_THROWS_WITH_AS(background.finish(), "a lost connection", Error);
+  CHECK(order.size() == 100);
+  background.run([&] { order.clear(); });
+  background.finish();
+  CHECK(order.empty());
 }
 
 }  // namespace

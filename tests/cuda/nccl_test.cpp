@@ -45,6 +45,9 @@ class Borrowed final : public Communicator {
   void exchange(std::span<const Outgoing> out, std::span<const Incoming> in) override {
     lender_.exchange(out, in);
   }
+  void all_reduce(const Tensor& vector) override { lender_.all_reduce(vector); }
+  void set_timeout(std::chrono::duration<double> timeout) override { lender_.set_timeout(timeout); }
+  void cancel() override { lender_.cancel(); }
   [[noreturn]] void abort(int /*code*/) override { fail("rank ", rank(), " ends all"); }
 
  private:
@@ -58,8 +61,8 @@ void in_ranks(int ranks, Way way, const std::function<void(Communicator&, Device
               double timeout = 60) {
   test::in_threads(ranks, [&](Communicator& threads) {
     std::unique_ptr<Communicator> processes = std::make_unique<Borrowed>(threads);
-    const WorldOptions options{std::chrono::duration<double>(timeout)};
-    if (way == Way::nccl) processes = detail::with_nccl(std::move(processes), options);
+    if (way == Way::nccl) processes = detail::with_nccl(std::move(processes));
+    processes->set_timeout(std::chrono::duration<double>(timeout));
     cuda::set_device(threads.rank());
     body(*processes, {DeviceType::cuda, threads.rank()});
   });
@@ -218,6 +221,26 @@ TEST_CASE("training in eight shards has the same bits on one to four devices") {
     for (const Way way : {Way::host_memory, Way::nccl}) {
       use_seed(static_cast<std::uint64_t>(ranks));
       CHECK(trained(ranks, way) == expected);
+    }
+  }
+  CHECK(take_findings().empty());
+}
+
+TEST_CASE("an all-reduce has the same bits on all ranks") {
+  for (const Way way : {Way::host_memory, Way::nccl}) {
+    for (const DType dtype : {DType::f32, DType::f64}) {
+      for (int ranks = 1; ranks <= kRanks; ++ranks) {
+        std::vector<std::vector<double>> sums(static_cast<std::size_t>(ranks));
+        in_ranks(ranks, way, [&](Communicator& processes, Device device) {
+          const Tensor x = values_of(processes.rank(), 1000, dtype).to(device);
+          processes.all_reduce_on_device(x);
+          sums[processes.rank()] = x.to_vector();
+        });
+        for (const std::vector<double>& sum : sums) CHECK(sum == sums.front());
+        double expected = 0;
+        for (int rank = 0; rank < ranks; ++rank) expected += values_of(rank, 1000, dtype).at(999);
+        CHECK(sums.front().back() == doctest::Approx(expected).epsilon(1e-6));
+      }
     }
   }
   CHECK(take_findings().empty());

@@ -211,11 +211,11 @@ TEST_CASE("what prepares batches works in the workers, once for each, and from a
   std::mutex mutex;
   std::multiset<std::pair<std::int64_t, std::int64_t>> places;
   std::set<std::thread::id> threads;
-  const auto noisy = [&](Batch batch, Cursor at) {
-    const auto stream = static_cast<std::uint64_t>(100 * at.epoch + at.batch);
+  const auto noisy = [&](Batch batch, BatchPart at) {
+    const auto stream = static_cast<std::uint64_t>(100 * at.cursor.epoch + at.cursor.batch);
     batch.set("noise", rand_uniform({batch.size(), 2}, {0, 1}, {5, stream}));
     const std::lock_guard lock(mutex);
-    places.emplace(at.epoch, at.batch);
+    places.emplace(at.cursor.epoch, at.cursor.batch);
     threads.insert(std::this_thread::get_id());
     return batch;
   };
@@ -244,8 +244,8 @@ TEST_CASE("what prepares batches works in the workers, once for each, and from a
 
 TEST_CASE("an error in preparing a batch reaches the consumer at its batch, which it names") {
   for (const int workers : {0, 2}) {
-    const auto refuse = [](Batch batch, Cursor at) {
-      check(at.batch != 1, "no noise for it");
+    const auto refuse = [](Batch batch, BatchPart at) {
+      check(at.cursor.batch != 1, "no noise for it");
       return batch;
     };
     Loader loader(std::make_shared<Fake>(12), {}, evaluation_loader_options(3, workers), {},

@@ -208,3 +208,36 @@ TEST_CASE(
   CHECK(gradcheck(positive_part(1), inputs, {.has_kinks = true}).ok);
   CHECK_FALSE(gradcheck(positive_part(1.001), inputs, {.has_kinks = true}).ok);
 }
+
+TEST_CASE("a gradient is announced once nothing on the tape can add to it") {
+  const Tensor early = leaf({2}), twice = leaf({3}), last = leaf({5}), unused = leaf({7});
+  const Tensor first = plus(square(early), twice), second = plus(square(first), twice);
+  const Tensor y = plus(square(second), last);
+  std::vector<std::pair<const TensorImpl*, double>> announced;
+  const OnCompleteGradient listening([&](const Tensor& complete) {
+    announced.emplace_back(complete.impl().get(), complete.grad().item());
+  });
+  backward(y);
+  REQUIRE(announced.size() == 3);
+  for (std::size_t i = 0; const Tensor& expected : {last, twice, early}) {
+    CHECK(announced[i].first == expected.impl().get());
+    CHECK(announced[i++].second == expected.grad().item());
+  }
+}
+
+TEST_CASE("no gradient is announced on a tape whose derivatives run tapes of their own") {
+  const Tensor x = leaf({2}), inner = leaf({3});
+  const Tensor y = record("inner", x.detach().clone(), {x}, {}, [&](const GradArgs& g) -> Grads {
+    const WithGrad recording;
+    backward(square(inner));
+    return {g.dy};
+  });
+  set_inner_tape(y);
+  int announced = 0;
+  const OnCompleteGradient listening([&](const Tensor&) { ++announced; });
+  backward(plus(y, inner));
+  CHECK(announced == 0);
+  CHECK(inner.grad().item() == 7);
+  backward(square(inner));
+  CHECK(announced == 1);
+}

@@ -31,6 +31,18 @@ class ThreadProcess final : public Communicator {
   [[nodiscard]] int size() const override { return size_; }
   [[nodiscard]] int local_rank() const override { return rank_; }
   [[nodiscard]] int local_size() const override { return size_; }
+  void all_reduce(const Tensor& vector) override {
+    std::vector<double> mine = vector.to_vector(), sum(mine.size());
+    for (const std::vector<double>& theirs : all_gather(*this, mine))
+      for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += theirs[i];
+    vector.copy_(from_values(vector.shape(), sum, vector.options()));
+  }
+  void set_timeout(std::chrono::duration<double> /*timeout*/) override {}
+  void cancel() override {
+    const std::lock_guard lock(mail_.mutex);
+    mail_.broken = true;
+    mail_.changed.notify_all();
+  }
   [[noreturn]] void abort(int /*code*/) override { fail("thread ", rank_, " ends all"); }
 
   void exchange(std::span<const Outgoing> out, std::span<const Incoming> in) override {

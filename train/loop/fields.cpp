@@ -22,11 +22,11 @@ Access<Field::Numbers> whole_numbers(std::vector<std::int64_t>* values) {
           }};
 }
 
-Access<std::int64_t> power_of_two(std::int64_t* value) {
+Access<std::int64_t> power_of_two_or_none(std::int64_t* value) {
   return {[=] { return *value; },
           [=](std::int64_t given) {
-            check_usage(given > 0 && (given & (given - 1)) == 0, "--shards: got ", given,
-                        ", expected a power of two: 1, 2, 4, 8 ...");
+            check_usage((given & (given - 1)) == 0, "--shards: got ", given,
+                        ", expected a power of two, 1, 2, 4, 8 ..., or 0");
             *value = given;
           }};
 }
@@ -67,10 +67,11 @@ void add_fields(Fields& fields, LoopOptions& options) {
       .number("grad-accum-steps", &options.grad_accum_steps, "batches per step", {1, 65536})
       .fixed = true;
   FieldGroup(fields, "Run")
-      .number("shards", power_of_two(&options.shards),
+      .number("shards", power_of_two_or_none(&options.shards),
               "parts of each batch that are computed on their own, over all processes: a power of "
-              "two. The same bits on 1 to so many processes",
-              {1, 65536})
+              "two. The same bits on 1 to so many processes. 0: one for each process, added up by "
+              "MPI's all-reduce, which gives other bits on another number of them",
+              {0, 65536})
       .fixed = true;
   FieldGroup(fields, "Schedule")
       .number("cooldown-epochs", &options.cooldown_epochs, "additional epochs at min-lr",

@@ -6,6 +6,7 @@
 
 #include "comm/tree_sum.h"
 #include "models/scope.h"
+#include "train/loop/gradient_buckets.h"
 
 namespace fovea {
 
@@ -15,10 +16,14 @@ namespace fovea {
 class ShardSums {
  public:
   /// `store` and `processes` must outlive the object. Parameters have the store's dtype.
-  ShardSums(const ParameterStore& store, Communicator& processes, const Shards& shards);
+  ShardSums(const ParameterStore& store, Communicator& processes, const Shards& shards,
+            Summing summing);
 
   /// Call it before the step's first forward pass.
   void begin();
+  /// The gradient of a parameter is complete in this process's last shard, see OnCompleteGradient:
+  /// it may leave already. What was not announced leaves with take().
+  void complete(const Tensor& parameter) { gradients_.complete(parameter); }
   /// Takes the gradients and running statistics of a shard, in the order of shards, and leaves
   /// those from before the step.
   void take(std::int64_t shard);
@@ -26,20 +31,23 @@ class ShardSums {
   /// in any shard has none.
   void finish();
 
+  /// Seconds that sums and messages of gradients have taken so far, behind the backward pass or
+  /// not.
+  [[nodiscard]] double seconds() const { return gradients_.seconds(); }
+
  private:
-  [[nodiscard]] Tensor flat_gradients();
   [[nodiscard]] Tensor flat_changes() const;
-  void set_gradients(const Tensor& sum) const;
+  void finish_statistics();
 
   const ParameterStore& store_;
   Communicator& processes_;
   Shards shards_;
-  std::vector<Tensor> parameters_;             ///< trained
+  Summing summing_;
+  GradientBuckets gradients_;
   std::vector<Tensor> statistics_, counters_;  ///< buffers of floating point, and of integers
-  std::vector<double> reached_;                ///< 1: the parameter has a gradient
   std::vector<Tensor> before_;                 ///< statistics before the step
   std::vector<Tensor> counted_, counted_one_;  ///< counters before the step, and after a shard
-  TreeSum gradients_, changes_;
+  TreeSum changes_;
 };
 
 }  // namespace fovea

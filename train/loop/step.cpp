@@ -78,7 +78,7 @@ TrainStep::TrainStep(const StepOptions& options, const RunContext& run, Model& m
       numbers_(reads_at_once(model, guard_, part)) {
   const EmaOptions& ema = options_.ema;
   if (is_sharded())
-    sums_ = std::make_unique<ShardSums>(model.store(), *part.processes, part.shards);
+    sums_ = std::make_unique<ShardSums>(model.store(), *part.processes, part.shards, part.summing);
   if (ema.keep) ema_ = std::make_unique<Ema>(model.store(), ema.decay, ema.warmup);
 }
 
@@ -110,6 +110,7 @@ std::string TrainStep::run(const std::function<Batch()>& next, std::int64_t batc
 /// Forward and backward passes of one shard of each batch.
 void TrainStep::run_shard(std::int64_t shard, std::int64_t batches,
                           const std::function<Batch()>& next, const Progress& progress) {
+  std::optional<OnCompleteGradient> sending;
   for (std::int64_t i = 0; i < batches; ++i) {
     const Batch batch = upload_next(next);
     const double weight = batch.share();
@@ -120,9 +121,13 @@ void TrainStep::run_shard(std::int64_t shard, std::int64_t batches,
       require_finite(numbers_.current().loss());
     }
     if (numbers_.loss_is_bad()) continue;  // this step will be skipped
+    if (is_sharded() && shard + 1 == part_.shards.end && i + 1 == batches) {
+      sending.emplace([this](const Tensor& parameter) { sums_->complete(parameter); });
+    }
     backward(loss, weight);
     images_ += batch.size();
   }
+  sending.reset();  // finish_backward() runs several tapes that share parameters
   finish_backward();
   if (sums_ != nullptr) sums_->take(shard);
 }
@@ -131,8 +136,9 @@ void TrainStep::run_shard(std::int64_t shard, std::int64_t batches,
 void TrainStep::sum_shards() {
   if (sums_ == nullptr) return;
   const StageTimer timer(times_.exchange, "exchange");
+  sums_->finish();
+  times_.sending = sums_->seconds();
   images_ = numbers_.current().gather(*part_.processes);
-  if (!numbers_.loss_is_bad()) sums_->finish();
 }
 
 void TrainStep::begin(const Progress& progress) {

@@ -44,6 +44,7 @@ struct StepOptions {
 struct StepPart {
   Communicator* processes = &alone();
   Shards shards{};
+  Summing summing = Summing::tree;
 };
 
 class TrainStep {

@@ -9,9 +9,18 @@
 namespace fovea {
 namespace {
 
+std::int64_t shard_count(const TrainerOptions& options) {
+  return options.shards == 0 ? options.processes->size() : options.shards;
+}
+
 Shards own_shards(const TrainerOptions& options) {
   const Communicator& processes = *options.processes;
-  return shards_of(options.shards, processes.rank(), processes.size());
+  return shards_of(shard_count(options), processes.rank(), processes.size());
+}
+
+StepPart part_of(const TrainerOptions& options) {
+  return {options.processes, own_shards(options),
+          options.shards == 0 ? Summing::engine : Summing::tree};
 }
 
 }  // namespace
@@ -21,8 +30,7 @@ Trainer::Trainer(TrainerOptions options, Datasets data, std::unique_ptr<Model> m
     : options_(std::move(options)),
       data_(std::move(data)),
       model_(std::move(model)),
-      step_(options_.step, options_.run, *model_, std::move(task),
-            {options_.processes, own_shards(options_)}),
+      step_(options_.step, options_.run, *model_, std::move(task), part_of(options_)),
       epochs_(total_epochs(options_.schedule, options_.cooldown_epochs)),
       images_(format_image_lists({image_list(*data_.train), image_list(*data_.test)})),
       meter_(step_.times()) {
@@ -53,7 +61,7 @@ void Trainer::start_loader() {
 /// because the workers are ahead of the step.
 PrepareBatch Trainer::preparation() const {
   return [&task = step_.task(), cut = cut_of(data_.train->size(), step_size()),
-          shards = options_.shards](Batch batch, BatchPart at) {
+          shards = shard_count(options_)](Batch batch, BatchPart at) {
     return task.prepare(std::move(batch), place_of(at, cut.batches, cut.group, shards));
   };
 }

@@ -30,7 +30,8 @@ struct Datasets {
 };
 
 struct LoopOptions {
-  /// Parts of each batch that are computed on their own, over all processes: a power of two.
+  /// Parts of each batch that are computed on their own, over all processes: a power of two. 0: one
+  /// for each process, added up by the engine's all-reduce.
   std::int64_t shards = 1;
   std::int64_t grad_accum_steps = 1;  ///< batches per step
   std::int64_t cooldown_epochs = 0;

@@ -44,6 +44,8 @@ void add_fields(Fields& fields, RunContext& context) {
              {"f32", "bf16"});
   run.number("threads", &context.threads, "compute threads; 0: all. Results do not depend on it",
              {0, 1024});
+  run.number("comm-timeout", &context.comm_timeout,
+             "seconds that a process waits for another before the run ends", {1, 1e6});
 }
 
 std::string device_name(Device device) {

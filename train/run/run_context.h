@@ -15,8 +15,9 @@ struct RunContext {
   Device device{};
   DType precision = DType::f32;  ///< dtype of activations
   bool allow_tf32 = false;
-  std::int64_t threads = 0;  ///< compute threads; 0: all cores
-  std::int64_t workers = 2;  ///< threads that prepare batches
+  std::int64_t threads = 0;   ///< compute threads; 0: all cores
+  double comm_timeout = 600;  ///< seconds that a process waits for another before it gives up
+  std::int64_t workers = 2;   ///< threads that prepare batches
   Normalization normalization = kCifarNormalization;
   double bad_image_limit = 0.01;  ///< fraction of broken images at which a run stops
 };

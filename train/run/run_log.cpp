@@ -168,6 +168,7 @@ std::string format_step(const TaskInfo& task, const StepRow& row) {
       ",\"backward_s\":" + number(time.stages.backward) +
       ",\"optimizer_s\":" + number(time.stages.optimizer) + ",\"other_s\":" + number(time.other());
   if (time.stages.exchange > 0) line += ",\"exchange_s\":" + number(time.stages.exchange);
+  if (time.stages.sending > 0) line += ",\"sending_s\":" + number(time.stages.sending);
   if (row.mfu) line += ",\"mfu\":" + number(*row.mfu);
   if (row.grad_norm) line += ",\"grad_norm\":" + number(*row.grad_norm);
   if (row.bad_images > 0) line += ",\"bad_images\":" + std::to_string(row.bad_images);

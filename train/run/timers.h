@@ -14,6 +14,8 @@ struct StageTimes {
   double wait = 0;  ///< waiting for the loader; without workers, preparing batches too
   double forward = 0, backward = 0, optimizer = 0;
   double exchange = 0;  ///< adding up shards; with several processes, waiting for the others too
+  /// Messages of gradients and their sums, most of them during the backward pass.
+  double sending = 0;
   double evaluate = 0;
 
   [[nodiscard]] double in_stages() const {
@@ -21,7 +23,8 @@ struct StageTimes {
   }
   friend StageTimes operator-(const StageTimes& a, const StageTimes& b) {
     return {a.wait - b.wait, a.forward - b.forward, a.backward - b.backward,
-            a.optimizer - b.optimizer, a.exchange - b.exchange, a.evaluate - b.evaluate};
+            a.optimizer - b.optimizer, a.exchange - b.exchange, a.sending - b.sending,
+            a.evaluate - b.evaluate};
   }
 };
 

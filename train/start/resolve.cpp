@@ -73,7 +73,9 @@ void compare(TrainConfig saved, TrainConfig now, const fs::path& state, Notices&
                       old = field_text(find_field(before, field.name, ""));
     if (!field.saved || text == old) continue;
     const std::string change = field.name + " " + old + " -> " + text;
-    if (field.fixed && !(same_step && is_step_size(field))) {
+    const bool may_change =
+        (same_step && is_step_size(field)) || (field.name == "shards" && now.loop.shards == 0);
+    if (field.fixed && !may_change) {
       refused.append(refused.empty() ? " " : ", ").append(change);
     } else {
       notices.add("setting changed since the saved state: ", change);
@@ -126,16 +128,20 @@ std::int64_t usual_shards(std::int64_t processes) {
 
 /// Throws unless every process has a shard, and every shard an image.
 void check_shards(const TrainConfig& config, std::int64_t processes) {
-  const std::int64_t shards = config.loop.shards, batch = config.images.loader.batch_size;
+  const std::int64_t batch = config.images.loader.batch_size;
+  const std::int64_t shards = config.loop.shards == 0 ? processes : config.loop.shards;
   check_usage(processes <= shards, "--shards: got ", shards, " for ", processes,
-              " processes, expected at least as many; a run keeps the number that it began with: "
-              "--shards 8 for up to 8 processes");
+              " processes, expected at least as many; --shards 8 is for up to 8 processes. A run "
+              "keeps the number that it began with, but for --shards 0: with it, any number of ",
+              "processes continues a run, and sums depend on that number");
   const std::int64_t multiple = task_info(config).batch_multiple;
   std::int64_t fitting = 1;
   while (2 * fitting <= batch / multiple) fitting *= 2;
   check_usage(shards <= batch / multiple, "--batch-size ", batch, " has ", batch / multiple,
-              multiple == 1 ? " images" : " pairs of images", ", fewer than --shards ", shards,
-              "; --shards ", fitting, " fits");
+              multiple == 1 ? " images" : " pairs of images", ", fewer than ", shards,
+              config.loop.shards == 0 ? " processes" : " shards", "; ",
+              config.loop.shards == 0 ? "a larger batch fits"
+                                      : "--shards " + std::to_string(fitting) + " fits");
 }
 
 ResolvedRun start_run(const TrainConfig& wanted, const std::vector<Setting>& flags, TaskKind task) {

@@ -34,20 +34,22 @@ void gather(Evaluation& result, Communicator& processes) {
     result.predictions.push_back({static_cast<std::int64_t>(p[0]), static_cast<std::int64_t>(p[1]),
                                   static_cast<std::int64_t>(p[2]), p[3]});
   }
-  if (!result.logits.defined()) return;
-  // A row is zero but in the process that has measured its image.
-  const auto bytes = std::as_bytes(
-      std::span(result.logits.data<float>(), static_cast<std::size_t>(result.logits.numel())));
-  const std::string own(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  float* const values = result.logits.data<float>();
-  for (const std::string& theirs : all_gather(processes, own)) {
-    const auto* const other = reinterpret_cast<const float*>(theirs.data());
-    for (std::int64_t i = 0; i < result.logits.numel(); ++i)
-      if (other[i] != 0) values[i] = other[i];
-  }
+  if (result.logits.defined()) gather_rows(result.logits, processes);
 }
 
 }  // namespace
+
+void gather_rows(const Tensor& all, Communicator& processes) {
+  if (processes.size() == 1) return;
+  float* const values = all.data<float>();
+  const auto bytes = std::as_bytes(std::span(values, static_cast<std::size_t>(all.numel())));
+  const std::string own(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  for (const std::string& theirs : all_gather(processes, own)) {
+    const auto* const other = reinterpret_cast<const float*>(theirs.data());
+    for (std::int64_t i = 0; i < all.numel(); ++i)
+      if (other[i] != 0) values[i] = other[i];
+  }
+}
 
 Evaluation evaluate(Classifier& model, const std::shared_ptr<const Dataset>& dataset,
                     const ClassifierOptions& options) {

@@ -30,5 +30,8 @@ struct ClassifierOptions : EvaluateOptions {
 /// Copies each row of a batch's logits [B, K], of any float dtype, into the row of its image in
 /// `all`, f32 [N, K]: `indices` i64 [B]. All tensors are on the CPU.
 void keep_rows(Tensor& all, const Tensor& logits, const Tensor& indices);
+/// Completes rows of keep_rows(), f32 on the CPU, by those of the other processes; a row that a
+/// process has not kept is zero there.
+void gather_rows(const Tensor& all, Communicator& processes);
 
 }  // namespace fovea

@@ -15,10 +15,13 @@ std::string call_of(int rank, std::int64_t number) {
 }
 
 /// The work that moves a message's bytes. Returns a description of the error, or "".
-std::string copy(const Half& from, const Half& to) {
+std::string copy(const Half& from, Half& to) {
   to.done->is_done = true;
   if (from.is_aborted || to.is_aborted) return {};
-  std::string wrong = objection("ncclSend", from.data, from.bytes, true);
+  std::string wrong =
+      objection(from.is_of_sum ? "ncclAllReduce" : "ncclSend", from.data, from.bytes, true);
+  if (to.is_of_sum && wrong.empty()) std::memcpy(to.term.data(), from.data, to.bytes);
+  if (to.is_of_sum) return wrong;
   if (wrong.empty()) wrong = objection("ncclRecv", to.data, to.bytes, false);
   if (!wrong.empty()) return wrong;
   std::memcpy(to.data, from.data, from.bytes);
@@ -34,6 +37,8 @@ bool Group::is_done() const {
 }
 
 std::string Half::name() const {
+  if (is_of_sum)
+    return "adds up " + std::to_string(bytes) + " bytes with rank " + std::to_string(peer);
   return (is_send ? "sends " : "receives ") + std::to_string(bytes) + " bytes " +
          (is_send ? "to rank " : "from rank ") + std::to_string(peer);
 }
@@ -80,7 +85,8 @@ std::string Clique::join(int rank, int device) {
   return {};
 }
 
-void Clique::start(int rank, std::vector<std::shared_ptr<Half>> halves, cudaStream_t stream) {
+void Clique::start(int rank, const std::vector<std::shared_ptr<Half>>& halves,
+                   cudaStream_t stream) {
   Queues& queues = Queues::instance();
   Member& member = members_[rank];
   while (!member.groups.empty() && member.groups.front().is_done()) member.groups.pop_front();
@@ -111,7 +117,7 @@ void Clique::match(Channel& channel) {
     queues.from_others -= 2;
     from->partner = to;
     to->partner = from;
-    if (from->bytes != to->bytes) {
+    if (from->bytes != to->bytes || from->is_of_sum != to->is_of_sum) {
       queues.report("NCCL: " + call_of(from->rank, from->group) + " " + from->name() + ", and " +
                     call_of(to->rank, to->group) + " " + to->name());
     }

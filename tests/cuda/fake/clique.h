@@ -16,10 +16,13 @@
 
 namespace fovea::fake {
 
-/// One half of a message, ncclSend or ncclRecv.
+/// One half of a message: ncclSend, ncclRecv, or what ncclAllReduce gives to and takes from one of
+/// the other ranks.
 struct Half {
   bool is_send = false;
+  bool is_of_sum = false;
   void* data = nullptr;
+  std::vector<std::byte> term{};  ///< taken for a sum, in place of `data`
   std::size_t bytes = 0;
   int rank = 0, peer = 0;
   std::int64_t group = 0;           ///< number of its group
@@ -56,7 +59,7 @@ class Clique {
   /// Why the rank cannot join; empty once it has.
   [[nodiscard]] std::string join(int rank, int device);
   /// Enqueues a rank's messages on its stream.
-  void start(int rank, std::vector<std::shared_ptr<Half>> halves, cudaStream_t stream);
+  void start(int rank, const std::vector<std::shared_ptr<Half>>& halves, cudaStream_t stream);
   /// Ends a rank. Messages that it has not completed never arrive.
   void leave(int rank);
   /// Says that the rank has nothing more to send.

@@ -11,11 +11,15 @@
 
 #include "tests/cuda/emulator/memory.h"
 #include "tests/cuda/fake/clique.h"
+#include "tests/cuda/fake/ranges.h"
 
 using fovea::emulate::DeviceMemory;
 using fovea::fake::Clique;
 using fovea::fake::Half;
+using fovea::fake::mark_written;
+using fovea::fake::objection;
 using fovea::fake::Queues;
+using fovea::fake::Work;
 
 struct ncclComm {
   std::shared_ptr<Clique> clique;
@@ -31,6 +35,7 @@ struct OpenGroup {
   ncclComm_t comm = nullptr;
   cudaStream_t stream = nullptr;
   std::vector<std::shared_ptr<Half>> halves;
+  std::vector<Work> after;  ///< of the stream, behind the messages
 };
 thread_local OpenGroup open_group;
 
@@ -45,7 +50,9 @@ ncclResult_t refuse(const std::string& why, ncclResult_t result = ncclInvalidUsa
 }
 
 ncclResult_t add(const Half& half, ncclComm_t comm, cudaStream_t stream) {
-  const char* const name = half.is_send ? "ncclSend" : "ncclRecv";
+  const char* const name = half.is_of_sum ? "ncclAllReduce"
+                           : half.is_send ? "ncclSend"
+                                          : "ncclRecv";
   const std::string call = std::string(name) + " of rank " + std::to_string(comm->rank);
   if (!comm->clique->is_complete()) return refuse(call + ": not all ranks have joined");
   if (comm->is_starting) return refuse(call + ": the group before it is still being enqueued");
@@ -77,6 +84,25 @@ ncclResult_t add_alone(const Half& half, ncclComm_t comm, cudaStream_t stream) {
   const ncclResult_t result = add(half, comm, stream);
   const ncclResult_t end = ncclGroupEnd();
   return result == ncclSuccess ? end : result;
+}
+
+/// Adds up the terms in the order of ranks. Returns a description of the error, or "".
+template <class T>
+std::string add_up(const Half& own, const std::vector<std::shared_ptr<Half>>& others, void* to) {
+  std::string wrong = objection("ncclAllReduce", to, own.bytes, false);
+  if (!wrong.empty()) return wrong;
+  std::vector<T> sum(own.bytes / sizeof(T));
+  for (int rank = 0; rank <= static_cast<int>(others.size()); ++rank) {
+    const void* term = own.data;
+    for (const std::shared_ptr<Half>& other : others) {
+      if (other->is_aborted) return {};
+      if (other->peer == rank) term = other->term.data();
+    }
+    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += static_cast<const T*>(term)[i];
+  }
+  std::memcpy(to, sum.data(), own.bytes);
+  mark_written(to, own.bytes);
+  return {};
 }
 
 ncclResult_t destroy(ncclComm_t comm) {
@@ -179,10 +205,40 @@ ncclResult_t ncclGroupEnd() {
   if (--open_group.depth > 0 || open_group.halves.empty()) return ncclSuccess;
   const OpenGroup group = std::exchange(open_group, {});
   group.comm->clique->start(group.comm->rank, group.halves, group.stream);
+  for (const Work& work : group.after) Queues::instance().add(group.stream, work);
   group.comm->is_starting = true;
   return ncclInProgress;
 }
 
+ncclResult_t ncclAllReduce(const void* from, void* to, std::size_t count, ncclDataType_t type,
+                           ncclRedOp_t, ncclComm_t comm, cudaStream_t stream) {
+  const std::lock_guard lock(Queues::instance().mutex);
+  Half half;
+  half.is_of_sum = true;
+  half.data = const_cast<void*>(from);
+  half.bytes = count * (type == ncclDouble ? 8 : 4);
+  half.rank = comm->rank;
+  std::vector<std::shared_ptr<Half>> taken;
+  ncclGroupStart();
+  ncclResult_t result = ncclSuccess;
+  for (half.peer = 0; half.peer < comm->clique->size(); ++half.peer) {
+    if (half.peer == half.rank) continue;
+    for (const bool is_send : {true, false}) {
+      half.is_send = is_send;
+      half.term.resize(is_send ? 0 : half.bytes);
+      const ncclResult_t added = add(half, comm, stream);
+      if (added != ncclSuccess) result = added;
+      if (added == ncclSuccess && !is_send) taken.push_back(open_group.halves.back());
+    }
+  }
+  open_group.after.push_back({[=] {
+                                return type == ncclDouble ? add_up<double>(half, taken, to)
+                                                          : add_up<float>(half, taken, to);
+                              },
+                              nullptr, nullptr});
+  const ncclResult_t end = ncclGroupEnd();
+  return result == ncclSuccess ? end : result;
+}
 ncclResult_t ncclSend(const void* data, std::size_t count, ncclDataType_t, int peer,
                       ncclComm_t comm, cudaStream_t stream) {
   Half half;

@@ -20,7 +20,8 @@ enum ncclResult_t {
   ncclRemoteError = 6,
   ncclInProgress = 7,
 };
-enum ncclDataType_t { ncclChar = 0 };
+enum ncclDataType_t { ncclChar = 0, ncclFloat = 7, ncclDouble = 8 };
+enum ncclRedOp_t { ncclSum = 0 };
 
 struct ncclUniqueId {
   char internal[NCCL_UNIQUE_ID_BYTES];
@@ -47,6 +48,8 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm);
 ncclResult_t ncclCommAbort(ncclComm_t comm);
 ncclResult_t ncclGroupStart();
 ncclResult_t ncclGroupEnd();
+ncclResult_t ncclAllReduce(const void* from, void* to, std::size_t count, ncclDataType_t type,
+                           ncclRedOp_t operation, ncclComm_t comm, cudaStream_t stream);
 ncclResult_t ncclSend(const void* data, std::size_t count, ncclDataType_t type, int peer,
                       ncclComm_t comm, cudaStream_t stream);
 ncclResult_t ncclRecv(void* data, std::size_t count, ncclDataType_t type, int peer, ncclComm_t comm,

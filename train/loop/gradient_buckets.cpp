@@ -1,0 +1,124 @@
+// Flat vectors of gradients, one for each bucket and shard.
+#include "train/loop/gradient_buckets.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+#include "engine/autograd.h"
+#include "train/loop/flat_tensors.h"
+
+namespace fovea {
+
+GradientBuckets::GradientBuckets(std::vector<Tensor> parameters, Communicator& processes,
+                                 const Shards& shards, Summing summing, std::int64_t bytes)
+    : parameters_(std::move(parameters)),
+      processes_(processes),
+      shards_(shards),
+      summing_(summing) {
+  std::reverse(parameters_.begin(), parameters_.end());
+  std::int64_t filled = bytes;
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    if (filled >= bytes) {
+      buckets_.emplace_back().first = i;
+      filled = 0;
+    }
+    Bucket& bucket = buckets_.back();
+    bucket.end = i + 1;
+    bucket.length += parameters_[i].numel();
+    filled += parameters_[i].byte_count();
+    bucket_of_[parameters_[i].impl().get()] = buckets_.size() - 1;
+  }
+}
+
+GradientBuckets::~GradientBuckets() {
+  if (background_.is_busy()) processes_.cancel();
+}
+
+GradientBuckets::Seen GradientBuckets::seen(const Tensor& parameter) {
+  const Tensor gradient = parameter.grad();
+  return gradient.defined() ? Seen{gradient.raw(), gradient.version()} : Seen{};
+}
+
+void GradientBuckets::begin() {
+  for (Bucket& bucket : buckets_) {
+    bucket.local = {};
+    bucket.sum = {};
+    bucket.missing = bucket.end - bucket.first;
+  }
+  sent_ = 0;
+  reached_.assign(parameters_.size(), 0);
+  seen_.assign(parameters_.size(), {});
+}
+
+void GradientBuckets::take(std::int64_t shard) {
+  for (Bucket& bucket : buckets_) bucket.local.add({0, shard, flat(bucket)});
+}
+
+Tensor GradientBuckets::flat(const Bucket& bucket) {
+  const NoGrad no_grad;
+  const std::span<const Tensor> own(&parameters_[bucket.first], bucket.end - bucket.first);
+  const Tensor flat = zeros({bucket.length}, own.front().options());
+  for_each_part(flat, own, [&](std::size_t i, const Tensor& part) {
+    const Tensor gradient = own[i].grad();
+    if (!gradient.defined()) return;
+    part.copy_(gradient);
+    reached_[bucket.first + i] = 1;
+    seen_[bucket.first + i] = seen(own[i]);
+  });
+  return flat.to(Device{});
+}
+
+void GradientBuckets::complete(const Tensor& parameter) {
+  const auto found = bucket_of_.find(parameter.impl().get());
+  if (found == bucket_of_.end()) return;
+  --buckets_[found->second].missing;
+  while (sent_ < buckets_.size() && buckets_[sent_].missing == 0) send(buckets_[sent_++]);
+}
+
+void GradientBuckets::send(Bucket& bucket) {
+  bucket.local.add({0, shards_.end - 1, flat(bucket)});
+  if (processes_.size() == 1) return sum(bucket);
+  background_.run([this, &bucket] { sum(bucket); });
+}
+
+void GradientBuckets::sum(Bucket& bucket) const {
+  const TreeSum local = std::exchange(bucket.local, {});
+  if (summing_ == Summing::tree) {
+    bucket.sum = sum_over_shards(processes_, shards_, local);
+  } else {
+    bucket.sum = local.pieces().front().sum;
+    processes_.all_reduce(bucket.sum);
+  }
+}
+
+void GradientBuckets::take_last() {
+  require_complete();
+  while (sent_ < buckets_.size()) send(buckets_[sent_++]);
+}
+
+/// A gradient that has changed after its bucket was sent would be lost.
+void GradientBuckets::require_complete() const {
+  for (std::size_t i = 0; i < (sent_ == 0 ? 0 : buckets_[sent_ - 1].end); ++i) {
+    check(seen(parameters_[i]) == seen_[i], "gradients: that of ", parameters_[i].name(),
+          " changed after it was sent to other processes");
+  }
+}
+
+void GradientBuckets::finish() {
+  const NoGrad no_grad;
+  background_.finish();
+  for (const std::vector<double>& theirs : all_gather(processes_, reached_)) {
+    for (std::size_t i = 0; i < reached_.size(); ++i)
+      reached_[i] = std::max(reached_[i], theirs[i]);
+  }
+  for (const Bucket& bucket : buckets_) {
+    const std::span<const Tensor> own(&parameters_[bucket.first], bucket.end - bucket.first);
+    for_each_part(bucket.sum.to(own.front().device()), own,
+                  [&](std::size_t i, const Tensor& gradient) {
+                    if (reached_[bucket.first + i] != 0) own[i].set_grad(gradient);
+                  });
+  }
+}
+
+}  // namespace fovea

@@ -1,0 +1,86 @@
+// The gradients of a step in buckets, which leave while the backward pass still runs.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "comm/background.h"
+#include "comm/communicator.h"
+#include "comm/shards.h"
+#include "comm/tree_sum.h"
+#include "engine/tensor.h"
+
+namespace fovea {
+
+/// Who adds up the shards.
+enum class Summing {
+  tree,    ///< we do, along the tree: the same bits for any number of processes
+  engine,  ///< the engine's own all-reduce, with one shard per process
+};
+
+/// Buckets of consecutive parameters, from the last to the first, as the backward pass completes
+/// them. All processes send them in this order.
+class GradientBuckets {
+ public:
+  /// `parameters` are leaves of one dtype. A bucket ends when it has `bytes` bytes.
+  GradientBuckets(std::vector<Tensor> parameters, Communicator& processes, const Shards& shards,
+                  Summing summing, std::int64_t bytes = kBucketBytes);
+  ~GradientBuckets();  ///< after an error, it ends a wait for the others
+  GradientBuckets(const GradientBuckets&) = delete;
+  GradientBuckets& operator=(const GradientBuckets&) = delete;
+
+  /// Call it before the step's first backward pass.
+  void begin();
+  /// Takes the gradients of one of this process's shards but the last.
+  void take(std::int64_t shard);
+  /// The gradient of a parameter is complete in the last shard: OnCompleteGradient. Sends the
+  /// buckets that are complete.
+  void complete(const Tensor& parameter);
+  /// Takes the gradients of the last shard, and sends what has not been sent.
+  void take_last();
+  /// Waits for the others' gradients and sets the sums. A parameter without a gradient in any shard
+  /// of any process has none.
+  void finish();
+
+  /// Seconds that sums and messages have taken so far, behind the backward pass or not.
+  [[nodiscard]] double seconds() const { return background_.seconds(); }
+
+  static constexpr std::int64_t kBucketBytes = 4 << 20;
+
+ private:
+  struct Bucket {
+    std::size_t first = 0, end = 0;  ///< of the parameters
+    std::int64_t length = 0;         ///< elements
+    std::size_t missing = 0;         ///< gradients that are not complete
+    TreeSum local;
+    Tensor sum;
+  };
+
+  /// A gradient as it was sent.
+  struct Seen {
+    const std::byte* data = nullptr;
+    std::uint64_t version = 0;
+    friend bool operator==(const Seen&, const Seen&) = default;
+  };
+
+  [[nodiscard]] static Seen seen(const Tensor& parameter);
+  [[nodiscard]] Tensor flat(const Bucket& bucket);
+  void send(Bucket& bucket);
+  void sum(Bucket& bucket) const;
+  void require_complete() const;
+
+  std::vector<Tensor> parameters_;  ///< from the last to the first
+  Communicator& processes_;
+  Shards shards_;
+  Summing summing_;
+  std::vector<Bucket> buckets_;
+  std::map<const TensorImpl*, std::size_t> bucket_of_;
+  std::size_t sent_ = 0;         ///< buckets
+  std::vector<double> reached_;  ///< 1: the parameter has a gradient
+  std::vector<Seen> seen_;
+  Background background_;  ///< last: it ends before what its tasks use
+};
+
+}  // namespace fovea
