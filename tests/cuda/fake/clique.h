@@ -28,7 +28,7 @@ struct Half {
   std::int64_t group = 0;           ///< number of its group
   std::shared_ptr<Mark> started;    ///< of its group
   std::shared_ptr<Half> partner{};  ///< the other half, once both are there
-  std::shared_ptr<Mark> done = std::make_shared<Mark>();
+  std::shared_ptr<Mark> done{};
   bool is_aborted = false;
 
   /// "sends 40 bytes to rank 1"

@@ -16,6 +16,7 @@
 using fovea::emulate::DeviceMemory;
 using fovea::fake::Clique;
 using fovea::fake::Half;
+using fovea::fake::Mark;
 using fovea::fake::mark_written;
 using fovea::fake::objection;
 using fovea::fake::Queues;
@@ -74,6 +75,7 @@ ncclResult_t add(const Half& half, ncclComm_t comm, cudaStream_t stream) {
   group.comm = comm;
   group.stream = stream;
   group.halves.push_back(std::make_shared<Half>(half));
+  group.halves.back()->done = std::make_shared<Mark>();
   return ncclSuccess;
 }
 
