@@ -69,6 +69,7 @@ std::size_t bytes_of(const auto& messages) {
 void Communicator::exchange_on_device(std::span<const Outgoing> out, std::span<const Incoming> in,
                                       Device device) {
   if (device.is_cpu()) return exchange(out, in);
+  if (out.empty() && in.empty()) return;
   const std::size_t bytes_out = bytes_of(out);
   const cuda::HostStage stage(bytes_out + bytes_of(in), device.index);
   std::vector<Outgoing> host_out;

@@ -50,8 +50,8 @@ class Communicator {
   /// chooses the order of the additions, so the bits depend on the number of processes.
   virtual void all_reduce(const Tensor& vector) = 0;
   /// The same two for memory of `device`, the CPU or this process's GPU, whose current stream
-  /// (engine/cuda/runtime.h) reads and writes it in order. The host waits for the others. Here they
-  /// go through pinned host memory.
+  /// (engine/cuda/runtime.h) reads and writes it in order. The host waits for the others. The first
+  /// call joins the GPUs, also without messages. Here they go through pinned host memory.
   virtual void exchange_on_device(std::span<const Outgoing> out, std::span<const Incoming> in,
                                   Device device);
   virtual void all_reduce_on_device(const Tensor& vector);
