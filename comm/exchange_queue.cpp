@@ -1,31 +1,44 @@
 // A stream of its own on a GPU.
 #include "comm/exchange_queue.h"
 
+#include "engine/cuda/runtime.h"
+
 namespace fovea {
+
+struct ExchangeQueue::Streams {
+  cuda::Stream ops, own;
+};
+struct ExchangeQueue::Scope::Selected {
+  cuda::StreamScope scope;
+};
 
 ExchangeQueue::ExchangeQueue(Device device) {
   if (device.is_cpu()) return;
-  ops_ = cuda::Stream::current(device.index);
-  own_ = cuda::Stream::exchange(device.index);
+  streams_ = std::make_unique<Streams>(
+      Streams{cuda::Stream::current(device.index), cuda::Stream::exchange(device.index)});
 }
+ExchangeQueue::~ExchangeQueue() = default;
 
 void ExchangeQueue::wait_for_ops() const {
-  if (own_) own_->wait_for(*ops_);
+  if (streams_ != nullptr) streams_->own.wait_for(streams_->ops);
 }
 
 void ExchangeQueue::hold_ops() const {
-  if (own_) ops_->wait_for(*own_);
+  if (streams_ != nullptr) streams_->ops.wait_for(streams_->own);
 }
 
 void ExchangeQueue::share(const Tensor& tensor) const {
-  if (!own_) return;
-  for (const cuda::Stream& stream : {*ops_, *own_}) {
+  if (streams_ == nullptr) return;
+  for (const cuda::Stream& stream : {streams_->ops, streams_->own}) {
     cuda::also_used_by(tensor.storage().data(), stream);
   }
 }
 
 ExchangeQueue::Scope::Scope(const ExchangeQueue& queue) {
-  if (queue.own_) scope_.emplace(*queue.own_);
+  if (queue.streams_ != nullptr) {
+    selected_.reset(new Selected{cuda::StreamScope(queue.streams_->own)});
+  }
 }
+ExchangeQueue::Scope::~Scope() = default;
 
 }  // namespace fovea

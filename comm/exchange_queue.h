@@ -1,9 +1,8 @@
 // The order between the ops of a device and the exchanges that run beside them.
 #pragma once
 
-#include <optional>
+#include <memory>
 
-#include "engine/cuda/runtime.h"
 #include "engine/tensor.h"
 
 namespace fovea {
@@ -21,9 +20,14 @@ namespace fovea {
 ///     }).join();
 ///     queue.hold_ops();                      // the next op may read the sum
 class ExchangeQueue {
+  struct Streams;
+
  public:
   /// Ops are those of the calling thread's current stream.
   explicit ExchangeQueue(Device device);
+  ~ExchangeQueue();
+  ExchangeQueue(const ExchangeQueue&) = delete;
+  ExchangeQueue& operator=(const ExchangeQueue&) = delete;
 
   /// Orders work that is enqueued here from now on after all ops enqueued so far.
   void wait_for_ops() const;
@@ -36,13 +40,17 @@ class ExchangeQueue {
   class Scope {
    public:
     explicit Scope(const ExchangeQueue& queue);
+    ~Scope();
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
 
    private:
-    std::optional<cuda::StreamScope> scope_;
+    struct Selected;
+    std::unique_ptr<const Selected> selected_;
   };
 
  private:
-  std::optional<cuda::Stream> ops_, own_;
+  std::unique_ptr<const Streams> streams_;  ///< null on the CPU
 };
 
 }  // namespace fovea
