@@ -1,6 +1,7 @@
 // Output, cores and errors of several processes.
 #include "apps/together.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -57,8 +58,10 @@ int run_together(int argc, char** argv, const std::function<int(const Together&)
     if (processes.is_first()) throw;
     return 0;
   } catch (...) {
-    // Most errors are all processes' errors, and the first one says so.
-    if (!processes.is_first()) std::this_thread::sleep_for(std::chrono::seconds(1));
+    // Most errors are those of several processes. The first of them says so and ends the others.
+    constexpr int kStages = 10;
+    std::this_thread::sleep_for(std::min(processes.rank(), kStages) *
+                                std::chrono::milliseconds(500));
     const std::string name = processes.is_first()
                                  ? ""
                                  : "process " + std::to_string(processes.rank()) + " of " +

@@ -98,9 +98,11 @@ int verify(const Datasets& data, Console& console) {
 
 int evaluate_only(const TrainConfig& config, Trainer& trainer, Console& console) {
   const bool averages = config.request.use_ema;
-  check(!averages || trainer.state().ema != nullptr, "--use-ema: this run has no averaged weights");
+  std::map<std::string, Tensor> found;
+  if (averages) found = trainer.averages();
+  check(!averages || !found.empty(), "--use-ema: this run has no averaged weights");
   std::optional<SwappedWeights> averaged;
-  if (averages) averaged.emplace(trainer.model().store(), trainer.state().ema->averages());
+  if (averages) averaged.emplace(trainer.model().store(), found);
   const Task::Evaluated result = trainer.evaluate();
   result.pass.require_finite();
   console.print(scores_text(trainer.task(), trainer.scores(result)).substr(2));

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <climits>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -108,16 +109,38 @@ class MpiWorld final : public Communicator {
 
   [[noreturn]] void complain(const std::vector<MPI_Request>& requests,
                              std::span<const Incoming> in) const {
-    std::string missing;
+    std::set<int> missing;
     for (std::size_t i = 0; i < in.size(); ++i) {
-      const std::string name = std::to_string(in[i].from);
-      if (requests[i] == MPI_REQUEST_NULL || missing.ends_with(" " + name)) continue;
-      missing += (missing.empty() ? " " : ", ") + name;
+      if (requests[i] != MPI_REQUEST_NULL) missing.insert(in[i].from);
     }
-    fail("no word from ", missing.empty() ? "some process" : "process" + missing, " for ",
+    if (const std::set<int> silent = without_waiting(missing); !silent.empty()) missing = silent;
+    std::string names;
+    for (const int rank : missing) names += (names.empty() ? " " : ", ") + std::to_string(rank);
+    fail("no word from ", names.empty() ? "some process" : "process" + names, " for ",
          timeout_.count(), " s; --comm-timeout sets how long to wait");
   }
 
+  /// Those of the missing that do not wait for others themselves: whoever waits tells the ones it
+  /// misses.
+  static std::set<int> without_waiting(std::set<int> missing) {
+    for (const int rank : missing) {
+      MPI_Request sent;
+      MPI_Isend(nullptr, 0, MPI_BYTE, rank, kWaitingTag, MPI_COMM_WORLD, &sent);
+      MPI_Request_free(&sent);
+    }
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+    while (std::chrono::steady_clock::now() < end) {
+      std::erase_if(missing, [](int rank) {
+        int told = 0;
+        MPI_Iprobe(rank, kWaitingTag, MPI_COMM_WORLD, &told, MPI_STATUS_IGNORE);
+        return told != 0;
+      });
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return missing;
+  }
+
+  static constexpr int kWaitingTag = 1;
   static constexpr std::int64_t kEagerPolls = 200, kPolls = 400;
   static constexpr std::chrono::microseconds kRest{20};
   std::atomic<bool> cancelled_ = false;

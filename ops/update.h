@@ -81,6 +81,10 @@ void average_(const Tensor& average, const Tensor& value, const Tensor& decay);
 /// float dtypes; added in an order that does not depend on threads. NaN or infinite if an element
 /// is. 0 without tensors.
 [[nodiscard]] Tensor sum_of_squares(std::span<const Tensor> tensors);
+/// Its terms, f64 [N]: the sums of squares of each update_block() elements of each tensor, the last
+/// of which may be fewer.
+[[nodiscard]] Tensor squares_by_block(std::span<const Tensor> tensors);
+[[nodiscard]] std::int64_t update_block();
 
 /// Clamps every element to [-limit, limit]; NaN stays NaN.
 void clip_values_(const Tensor& gradient, double limit);

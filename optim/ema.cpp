@@ -44,14 +44,26 @@ void Ema::write_decay(double decay) {
   now_.copy_(from_values({1}, {decay}, {DType::f64, {}}));
 }
 
+void Ema::keep(const ParameterStore& store, const PortionOf& portion_of) {
+  for (const Parameter& p : store.parameters()) {
+    const Portion portion = portion_of(p.tensor);
+    Tensor& average = averages_.at(p.name);
+    if (portion != whole(average)) average = part_of(average, portion).clone();
+    portions_[p.name] = portion;
+  }
+}
+
 void Ema::update(const ParameterStore& store, std::int64_t step) {
   const NoGrad no_grad;
   write_decay(decay_at(step));
   for_each_saved(store, [&](const Parameter& p) {
     const Tensor& average = averages_.at(p.name);
+    if (average.numel() == 0) return;
     const DType dtype = average.dtype();
     if (dtype == DType::f64 || dtype == DType::f32) {
-      ops::average_(average, p.tensor.contiguous(), now_);
+      const auto kept = portions_.find(p.name);
+      const Tensor value = p.tensor.contiguous();
+      ops::average_(average, kept == portions_.end() ? value : part_of(value, kept->second), now_);
     } else {
       average.copy_(p.tensor);
     }

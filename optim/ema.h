@@ -6,6 +6,7 @@
 #include <string>
 
 #include "models/scope.h"
+#include "optim/portion.h"
 
 namespace fovea {
 
@@ -18,11 +19,15 @@ class Ema {
  public:
   explicit Ema(const ParameterStore& store, double decay, bool warmup = false);
 
+  /// From now on keeps the averages of these parts of the parameters alone; buffers stay whole.
+  void keep(const ParameterStore& store, const PortionOf& portion_of);
+
   /// `step` is the number of updates including this one; only the warm-up uses it.
   void update(const ParameterStore& store, std::int64_t step = 1);
 
   [[nodiscard]] double decay_at(std::int64_t step) const;
-  /// The averages by parameter or buffer name, as handles that share storage.
+  /// The averages by parameter or buffer name, as handles that share storage; after keep() of the
+  /// parts that are kept.
   [[nodiscard]] const std::map<std::string, Tensor>& averages() const { return averages_; }
 
  private:
@@ -31,6 +36,7 @@ class Ema {
   double decay_;
   bool warmup_;
   std::map<std::string, Tensor> averages_;
+  std::map<std::string, Portion> portions_;  ///< of keep(); a tensor without one is whole
   Tensor now_;  ///< decay of the current update, in the memory that kernels read
 };
 

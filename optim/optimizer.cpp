@@ -67,11 +67,41 @@ Optimizer::Optimizer(const ParameterStore& store, OptimizerOptions options,
           parameter.name, " has dtype ", p.dtype(), ", expected f32 or f64");
     Slot slot{parameter, kind_of(options_.kind, p.shape()), zeros(p.shape(), p.options()), {}};
     if (has_second_moment(slot.kind)) slot.v = zeros(p.shape(), p.options());
+    slot.portion = whole(p);
     slot.lr_scale = by_layer.of(parameter) * by_name.of(parameter);
     if (parameter.role == Role::distillation_token && !options_.decay_dist_token) {
       slot.parameter.decay = Decay::no;
     }
     slots_.push_back(std::move(slot));
+  }
+}
+
+bool Optimizer::divides(const Tensor& parameter) const {
+  switch (kind_of(options_.kind, parameter.shape())) {
+    case OptimizerKind::adamw:
+    case OptimizerKind::sgd:
+    case OptimizerKind::momentum:
+    case OptimizerKind::lion:
+      return true;
+    case OptimizerKind::lamb:
+    case OptimizerKind::lars:
+    case OptimizerKind::muon:
+      return false;
+  }
+  return false;
+}
+
+void Optimizer::keep(const PortionOf& portion_of, std::function<Tensor()> squares) {
+  squares_ = std::move(squares);
+  for (Slot& slot : slots_) {
+    const Tensor& parameter = slot.parameter.tensor;
+    const Portion portion = portion_of(parameter);
+    check(portion.size() == 0 || portion == whole(parameter) || divides(parameter),
+          "optimizer: ", slot.parameter.name, " cannot be updated in parts");
+    for (Tensor* moment : {&slot.m, &slot.v}) {
+      if (moment->defined()) *moment = part_of(*moment, portion).clone();
+    }
+    slot.portion = portion;
   }
 }
 
@@ -82,8 +112,9 @@ void Optimizer::step(double lr, double gradient_scale) {
   if (slots_.empty()) return;
   write_step(lr, gradient_scale);
   for (const Slot& slot : slots_) {
-    const Tensor gradient = slot.parameter.tensor.grad();
-    if (!gradient.defined()) continue;
+    const Tensor whole_gradient = slot.parameter.tensor.grad();
+    if (!whole_gradient.defined() || slot.portion.size() == 0) continue;
+    const Tensor gradient = part_of(whole_gradient, slot.portion);
     const double decay = slot.parameter.decay == Decay::yes ? options_.weight_decay : 0;
     update(slot, gradient, {*now_, slot.lr_scale, decay});
   }
@@ -103,7 +134,8 @@ void Optimizer::update(const Slot& slot, const Tensor& gradient,
                        const ops::UpdateRates& rates) const {
   const OptimizerOptions& o = options_;
   const Moments& m = moments_;
-  const ops::UpdateTensors tensors{slot.parameter.tensor, gradient.contiguous(), slot.m, slot.v};
+  const ops::UpdateTensors tensors{part_of(slot.parameter.tensor, slot.portion),
+                                   gradient.contiguous(), slot.m, slot.v};
   switch (slot.kind) {
     case OptimizerKind::adamw:
       return ops::adamw_(tensors, rates, {m.beta1, m.beta2, m.eps});
@@ -129,7 +161,7 @@ double Optimizer::clip_for_lamb(double gradient_scale) const {
     const Tensor gradient = slot.parameter.tensor.grad();
     if (gradient.defined()) gradients.push_back(gradient);
   }
-  const Tensor squares = ops::sum_of_squares(gradients);
+  const Tensor squares = squares_ ? squares_() : ops::sum_of_squares(gradients);
   if (squares.device().is_cpu()) {
     return gradient_scale * (1 / std::max(1.0, gradient_scale * std::sqrt(squares.item())));
   }

@@ -14,6 +14,7 @@
 #include "ops/update.h"
 #include "optim/layer_decay.h"
 #include "optim/named_rates.h"
+#include "optim/portion.h"
 
 namespace fovea {
 
@@ -69,6 +70,14 @@ class Optimizer {
   Optimizer(const ParameterStore& store, OptimizerOptions options,
             const std::function<bool(const Parameter&)>& takes = {});
 
+  /// Whether a part of the parameter can be updated without the rest: elementwise rules do, those
+  /// with norms of whole tensors (LAMB, LARS, Muon) do not.
+  [[nodiscard]] bool divides(const Tensor& parameter) const;
+  /// From now on updates these parts of the parameters alone and drops the moments of the rest. A
+  /// part of a parameter that divides() refuses is all of it or empty. `squares` returns the sum of
+  /// the squares of all gradients, other processes' parts included.
+  void keep(const PortionOf& portion_of, std::function<Tensor()> squares);
+
   /// Applies one update from grad() * gradient_scale. Parameters without a gradient are unchanged.
   void step(double lr, double gradient_scale = 1);
 
@@ -76,7 +85,7 @@ class Optimizer {
   [[nodiscard]] const OptimizerOptions& options() const { return options_; }
 
   /// The moments by name, "m/blocks.0.norm1.weight" (and "v/..." for second moments), as handles
-  /// that share storage.
+  /// that share storage; after keep() of the parts that are kept.
   [[nodiscard]] std::map<std::string, Tensor> state() const;
   /// For resuming: declares that state() has been filled with the moments after `steps` steps.
   void set_steps_done(std::int64_t steps) { steps_done_ = steps; }
@@ -87,6 +96,7 @@ class Optimizer {
     OptimizerKind kind = OptimizerKind::adamw;  ///< AdamW for parameters that do not suit Muon
     Tensor m, v;  ///< v is undefined for sgd, lars, lion and Muon's matrices
     double lr_scale = 1;
+    Portion portion{};  ///< the part that is updated
   };
   void write_step(double lr, double gradient_scale);
   void update(const Slot& slot, const Tensor& gradient, const ops::UpdateRates& rates) const;
@@ -95,6 +105,7 @@ class Optimizer {
   OptimizerOptions options_;
   Moments moments_;
   std::vector<Slot> slots_;
+  std::function<Tensor()> squares_{};  ///< of keep(); empty: computed from the slots
   std::int64_t steps_done_ = 0;
   std::optional<ops::UpdateStep> now_{};  ///< on the parameters' device, written once per step
 };

@@ -77,8 +77,8 @@ const std::map<std::string, std::set<std::string>> kBelow = [] {
       {"optim", {"base", "engine", "ops", "depth", "models"}},
   };
   const auto add = [&below](const std::string& room, std::set<std::string> besides) {
-    besides.insert({"base", "engine", "comm", "formats", "ops", "diffusion", "detection", "depth", "data",
-                    "models", "figures", "optim"});
+    besides.insert({"base", "engine", "comm", "formats", "ops", "diffusion", "detection", "depth",
+                    "data", "models", "figures", "optim"});
     below[room] = std::move(besides);
   };
   add("train/run", {});

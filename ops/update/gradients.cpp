@@ -9,7 +9,9 @@
 
 namespace fovea::ops {
 
-Tensor sum_of_squares(std::span<const Tensor> tensors) {
+std::int64_t update_block() { return kUpdateBlock; }
+
+Tensor squares_by_block(std::span<const Tensor> tensors) {
   const OpLabel op("sum_of_squares");
   const auto blocks_of = [](const Tensor& x) {
     return (x.numel() + kUpdateBlock - 1) / kUpdateBlock;
@@ -28,7 +30,11 @@ Tensor sum_of_squares(std::span<const Tensor> tensors) {
     kernels(device).update.squares({dense.dtype(), dense.numel(), dense.raw(), part});
     part += blocks_of(x);
   }
-  return sum_to(sums, {});
+  return sums;
+}
+
+Tensor sum_of_squares(std::span<const Tensor> tensors) {
+  return sum_to(squares_by_block(tensors), {});
 }
 
 void clip_values_(const Tensor& gradient, double limit) {

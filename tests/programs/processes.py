@@ -18,6 +18,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+from random import Random
 
 from same_bits import RUNS
 from tiny_training import PROGRAMS, program_of, tiny_model
@@ -46,31 +47,39 @@ class Checks:
         launcher = [*self.mpirun, "-n", str(processes)] if processes > 1 else []
         return [*launcher, str(self.build / program), *flags]
 
+    @staticmethod
+    def environment():
+        return {**os.environ, **ENVIRONMENT}
+
+    @staticmethod
+    def flags(flags, output, steps, zero=0):
+        """Of a run or its continuation."""
+        return [*COMMON, *flags, "--max-steps", str(steps), "--output", str(output), "--resume", "auto", "--zero", str(zero)]
+
     def run(self, processes, program, flags):
         return subprocess.run(self.command(processes, program, flags), capture_output=True, text=True, timeout=300,
-                              env={**os.environ, **ENVIRONMENT})
+                              env=self.environment())
 
     def report(self, name, problem):
         print(f"{'FAIL' if problem else 'ok':4} {name}{': ' if problem else ''}{problem}", flush=True)
         self.failed += bool(problem)
 
-    def train(self, name, processes, program, flags, steps):
-        """What a run leaves behind, or the error that ended it."""
+    def train(self, name, processes, program, flags, steps, zero=()):
+        """What a run leaves behind, or the error that ended it. zero: on which numbers the optimizer is sharded."""
         output = self.folder / name.replace(" ", "-")
         for number, count in zip(processes, steps):
-            done = self.run(number, program, [*COMMON, *flags, "--max-steps", str(count), "--output", str(output),
-                                              "--resume", "auto"])
+            done = self.run(number, program, self.flags(flags, output, count, int(number in zero)))
             if done.returncode != 0:
                 return f"ended with {done.returncode}: {done.stderr.strip()[-300:]}"
         return outcome(output)
 
-    def same(self, name, program, flags, all_processes):
+    def same(self, name, program, flags, all_processes, zero=()):
         expected = self.train(f"{name} on 1", [1], program, flags, [6])
         if isinstance(expected, str):
             return self.report(f"{name} on 1 process", expected)
         for processes in all_processes:
-            got = self.train(f"{name} on {processes}", processes, program, flags, [3, 6][-len(processes):])
-            count = ", then ".join(map(str, processes))
+            got = self.train(f"{name} on {processes} {zero}", processes, program, flags, [3, 6][-len(processes):], zero)
+            count = ", then ".join(f"{n} (sharded optimizer)" if n in zero else str(n) for n in processes)
             self.report(f"{name} on {count} processes", got if isinstance(got, str) else difference(got, expected))
 
     def error(self, name, processes, flags, word, code):
@@ -87,13 +96,25 @@ class Checks:
         self.report(name, problem)
 
 
-def outcome(folder):
-    """Tensors, progress and log of a run, without times."""
+def state_of(folder):
+    """Header and tensors' bytes of a run's state."""
     raw = (folder / "state.safetensors").read_bytes()
     length, = struct.unpack("<Q", raw[:8])
-    header = json.loads(raw[8:8 + length])
+    return json.loads(raw[8:8 + length]), raw[8 + length:]
+
+
+def saved_step(folder):
+    """The step of a run's state, 0 without one."""
+    if not (folder / "state.safetensors").exists():
+        return 0
+    return json.loads(state_of(folder)[0]["__metadata__"]["progress"])["step"]
+
+
+def outcome(folder):
+    """Tensors, progress and log of a run, without times."""
+    header, tensors = state_of(folder)
     progress = json.loads(header.pop("__metadata__")["progress"])
-    found = {name: raw[8 + length:][slice(*entry["data_offsets"])] for name, entry in header.items()}
+    found = {name: tensors[slice(*entry["data_offsets"])] for name, entry in header.items()}
     found["progress"] = {key: value for key, value in progress.items() if "seconds" not in key}
     steps = map(json.loads, (folder / "steps.jsonl").read_text().splitlines())
     found["steps"] = [{k: v for k, v in step.items() if not k.endswith("_s") and k != "mfu"} for step in steps]
@@ -109,12 +130,72 @@ def all_families(checks):
     for name, flags in RUNS.items():
         rest = [f for f in flags if f != "--batch-size" and f != "4"] if "pervit" in name else flags
         checks.same(name, program_of(flags), rest, [[2], [3], [4], [5], [8], [4, 2], [4, 3], [4, 8]])
+        checks.same(name, program_of(flags), rest, [[2], [3], [4, 8]], zero=[2, 3, 4])
 
 
 def each_task(checks):
     counts = {"train_cifar": [[2], [4, 3]], "train_vae": [[3, 1]]}
     for program in PROGRAMS:
-        checks.same(program, program, [*tiny_model(program), *BESIDE[program]], counts.get(program, [[3]]))
+        flags = [*tiny_model(program), *BESIDE[program]]
+        checks.same(program, program, flags, counts.get(program, [[3]]))
+        if program in ("train_cifar", "train_depth"):
+            checks.same(program, program, flags, [[2, 3]], zero=[2])
+
+
+def mpich(checks):
+    """The same bits where MPICH carries the messages."""
+    if shutil.which("mpirun.mpich") is None or not (checks.build / "train_cifar_mpich").exists():
+        return print("skipped: there is no MPICH, or the programs have no other MPI")
+    flags = [*tiny_model("train_cifar"), *BESIDE["train_cifar"]]
+    expected = outcome(checks.folder / "train_cifar-on-1")
+    others = Checks(checks.build, checks.folder, ["mpirun.mpich"])
+    for number in [2, 3]:
+        got = others.train(f"mpich on {number}", [number], "train_cifar_mpich", flags, [6])
+        checks.report(f"MPICH on {number} processes", got if isinstance(got, str) else difference(got, expected))
+
+
+def evaluation(checks):
+    """Predictions, tables and logits of 1,003 pictures."""
+    weights = checks.folder / "train_cifar-on-1" / "last.safetensors"
+    random = Random(7)
+    for name, images in [(f"data_batch_{i}.bin", 10) for i in range(1, 6)] + [("test_batch.bin", 1003)]:
+        records = [bytes([i % 10]) + random.randbytes(3072) for i in range(images)]
+        (checks.folder / name).write_bytes(b"".join(records))
+
+    def evaluated(number):
+        folder = checks.folder / f"evaluated-{number}"
+        done = checks.run(number, "evaluate", [str(weights), "--dataset", "cifar10", "--data-dir",
+                                               str(checks.folder), "--output", str(folder), "--json", str(folder / "table.json"),
+                                               "--logits", str(folder / "logits.safetensors"), "--batch-size", "32"])
+        if done.returncode != 0:
+            return {"error": done.stderr.strip()[-300:]}
+        return {path.name: without_times(path) for path in folder.iterdir()}
+
+    expected = evaluated(1)
+    checks.report("evaluation of 1,003 pictures on 1 process", expected.get("error", ""))
+    for number in [2, 3, 4]:
+        checks.report(f"evaluation on {number} processes", difference(evaluated(number), expected))
+
+
+def without_times(path):
+    if path.suffix != ".json":
+        return path.read_bytes()
+    lines = path.read_text().splitlines()
+    return [line for line in lines if '"img_s"' not in line and '"seconds"' not in line]
+
+
+def engines_sum(checks):
+    """--shards 0: equal to rounding, and the way for a run of one shard to more processes."""
+    flags = [*tiny_model("train_cifar"), "--shards", "0"]
+    one, two = (checks.train(f"one shard a process on {n}", [n], "train_cifar", flags, [6]) for n in (1, 2))
+    if isinstance(one, str) or isinstance(two, str):
+        return checks.report("--shards 0", f"{one}; {two}")
+    losses = [[step["loss"] for step in run["steps"]] for run in (one, two)]
+    apart = max(abs(a - b) / a for a, b in zip(*losses))
+    checks.report("--shards 0 on 2 processes", "" if apart < 1e-4 else f"losses differ by {apart:.1e}")
+    output = str(checks.folder / "one-shard-a-process-on-1")
+    done = checks.run(2, "train_cifar", [*COMMON, *flags, "--max-steps", "9", "--output", output, "--resume", "auto"])
+    checks.report("--shards 0 continues on more processes", "" if done.returncode == 0 else done.stderr)
 
 
 def errors(checks):
@@ -147,6 +228,9 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         checks = Checks(build, pathlib.Path(folder), shlex.split(args.mpirun))
         (all_families if args.all else each_task)(checks)
+        mpich(checks)
+        evaluation(checks)
+        engines_sum(checks)
         errors(checks)
     print(f"\n{checks.failed} failed")
     return 1 if checks.failed else 0

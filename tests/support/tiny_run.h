@@ -141,17 +141,10 @@ inline std::map<std::string, std::vector<double>> bits_of(Trainer& trainer) {
   const TrainState state = trainer.state();
   std::map<std::string, std::vector<double>> bits;
   for (const auto& [name, tensor] : state_of(*state.model)) bits[name] = tensor.to_vector();
-  for (const auto& [name, tensor] : state.optimizer->state()) bits[name] = tensor.to_vector();
-  for (const auto& [group, optimizer] : state.further) {
-    for (const auto& [name, tensor] : optimizer->state()) bits[name] = tensor.to_vector();
-  }
+  for (const auto& [name, tensor] : state.moments) bits[name] = tensor.to_vector();
   for (const auto& [group, updates] : state.progress.group_updates)
     bits["updates of " + group] = {static_cast<double>(updates)};
-  if (state.ema != nullptr) {
-    for (const auto& [name, tensor] : state.ema->averages()) {
-      bits["ema/" + name] = tensor.to_vector();
-    }
-  }
+  for (const auto& [name, tensor] : state.averages) bits["ema/" + name] = tensor.to_vector();
   const Progress& p = state.progress;
   bits["progress"] = {static_cast<double>(p.step),
                       static_cast<double>(p.forward),

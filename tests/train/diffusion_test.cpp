@@ -299,7 +299,7 @@ TEST_CASE("a run with averages shows samples of the averages") {
   const auto sheet = [&] { return task.picture(nullptr, half_normalization())->pixels; };
   CHECK(shown.width == 10 * 33 - 1);
   CHECK(shown.pixels != sheet());
-  const SwappedWeights averaged(trainer.model().store(), trainer.state().ema->averages());
+  const SwappedWeights averaged(trainer.model().store(), trainer.averages());
   CHECK(shown.pixels == sheet());
 }
 

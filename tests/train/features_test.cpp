@@ -278,7 +278,7 @@ TEST_CASE("a skipped step leaves running statistics as they were, and the averag
   Trainer second = make_trainer(config, tiny_data(), std::make_unique<Faulty>(0, 2));
   CHECK_FALSE(second.fit());
   CHECK(second.progress().updates == 1);
-  CHECK(second.state().ema->averages().at("weight").to_vector() ==
+  CHECK(second.state().averages.at("weight").to_vector() ==
         second.model().store().find("weight").to_vector());
 }
 

@@ -187,7 +187,7 @@ TEST_CASE("the picture of an epoch is made with the averaged weights where there
     watch.on_epoch = [&](const EpochRow&, const TrainState& state) {
       const bool is_own = shown == weight.to_vector();
       CHECK(is_own != averaged);
-      if (averaged) CHECK(shown == state.ema->averages().at("head.weight").to_vector());
+      if (averaged) CHECK(shown == state.averages.at("head.weight").to_vector());
     };
     REQUIRE(trainer.fit(watch));
     CHECK(pictures == 3);

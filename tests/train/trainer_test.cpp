@@ -273,8 +273,8 @@ TEST_CASE("weights, moments or averages that are not finite are never handed ove
         const std::string name = what;
         const TrainState state = trainer.state();
         const Tensor broken = name[0] == 'p'   ? state.model->store().find("head.weight")
-                              : name[0] == 'v' ? state.optimizer->state().at(name)
-                                               : state.ema->averages().at("head.weight");
+                              : name[0] == 'v' ? state.moments.at(name)
+                                               : state.averages.at("head.weight");
         if (trainer.progress().step == 6) broken.detach().fill_(std::nan(""));
       };
       const std::string message = message_of([&] { (void)trainer.fit(watch); });

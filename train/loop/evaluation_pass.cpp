@@ -31,7 +31,7 @@ EvaluationTransform evaluation_transform(const Model& model, const EvaluateOptio
 
 namespace {
 
-using Measure = std::function<std::int64_t(const EvaluationBatch& batch)>;
+using MeasureBatch = std::function<std::int64_t(const EvaluationBatch& batch)>;
 
 /// A range of a data set's batches.
 struct BatchRange {
@@ -47,7 +47,7 @@ BatchRange own_batches(const Dataset& dataset, const EvaluateOptions& options) {
 
 EvaluationPass measure_range(const Model& model, const std::shared_ptr<const Dataset>& dataset,
                              const EvaluateOptions& options, BatchRange range,
-                             const Measure& measure) {
+                             const MeasureBatch& measure) {
   LoaderOptions load = evaluation_loader_options(options.batch_size, options.workers);
   load.bad_images.then = OnBadImage::drop;
   load.bad_images.limit = options.bad_image_limit;
@@ -109,7 +109,7 @@ EvaluationPass combined(EvaluationPass pass, Communicator& processes) {
 }  // namespace
 
 EvaluationPass evaluate_batches(const Model& model, const std::shared_ptr<const Dataset>& dataset,
-                                const EvaluateOptions& options, const Measure& measure) {
+                                const EvaluateOptions& options, const MeasureBatch& measure) {
   const auto start = std::chrono::steady_clock::now();
   const BatchRange range = own_batches(*dataset, options);
   EvaluationPass pass;

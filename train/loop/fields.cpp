@@ -73,6 +73,12 @@ void add_fields(Fields& fields, LoopOptions& options) {
               "MPI's all-reduce, which gives other bits on another number of them",
               {0, 65536})
       .fixed = true;
+  FieldGroup(fields, "Run")
+      .number(
+          "zero", &options.zero,
+          "1: each process keeps only its part of the optimizer's moments and of averaged weights "
+          "(ZeRO, stage 1); the same bits",
+          {0, 1});
   FieldGroup(fields, "Schedule")
       .number("cooldown-epochs", &options.cooldown_epochs, "additional epochs at min-lr",
               {0, kMaxCount});

@@ -6,12 +6,15 @@
 
 #include "base/error.h"
 #include "engine/autograd.h"
+#include "ops/update.h"
+#include "optim/portion.h"
 #include "train/loop/flat_tensors.h"
 
 namespace fovea {
 
 GradientBuckets::GradientBuckets(std::vector<Tensor> parameters, Communicator& processes,
-                                 const Shards& shards, Summing summing, std::int64_t bytes)
+                                 const Shards& shards, Summing summing, const Divides& divides,
+                                 std::int64_t bytes)
     : parameters_(std::move(parameters)),
       processes_(processes),
       shards_(shards),
@@ -28,6 +31,54 @@ GradientBuckets::GradientBuckets(std::vector<Tensor> parameters, Communicator& p
     bucket.length += parameters_[i].numel();
     filled += parameters_[i].byte_count();
     bucket_of_[parameters_[i].impl().get()] = buckets_.size() - 1;
+  }
+  if (!divides) return;
+  for (Bucket& bucket : buckets_) bucket.cuts = cuts_for(bucket, divides);
+}
+
+std::span<const Tensor> GradientBuckets::parameters_of(const Bucket& bucket) const {
+  return {&parameters_[bucket.first], bucket.end - bucket.first};
+}
+
+/// Cuts near equal parts, between parameters or between the blocks over which squares are summed.
+Cuts GradientBuckets::cuts_for(const Bucket& bucket, const Divides& divides) const {
+  Cuts places{0};
+  for (std::int64_t at = 0; const Tensor& parameter : parameters_of(bucket)) {
+    const std::int64_t step = divides(parameter) ? ops::update_block() : parameter.numel();
+    for (std::int64_t end = step; end < parameter.numel(); end += step) places.push_back(at + end);
+    places.push_back(at += parameter.numel());
+  }
+  Cuts cuts;
+  for (const std::int64_t even : even_cuts(bucket.length, processes_.size())) {
+    const auto after = std::lower_bound(places.begin(), places.end(), even);
+    const bool is_nearer = after != places.begin() && even - *(after - 1) < *after - even;
+    cuts.push_back(is_nearer ? *(after - 1) : *after);
+  }
+  return cuts;
+}
+
+Cuts GradientBuckets::cuts_of(const Tensor& parameter) const {
+  const auto found = bucket_of_.find(parameter.impl().get());
+  if (found == bucket_of_.end()) return {};
+  const Bucket& bucket = buckets_[found->second];
+  std::int64_t begin = 0;
+  for (const Tensor& other : parameters_of(bucket)) {
+    if (other.impl() == parameter.impl()) break;
+    begin += other.numel();
+  }
+  Cuts cuts = bucket.cuts;
+  for (std::int64_t& cut : cuts) cut = std::clamp<std::int64_t>(cut - begin, 0, parameter.numel());
+  return cuts;
+}
+
+void GradientBuckets::share_values() const {
+  const NoGrad no_grad;
+  for (const Bucket& bucket : buckets_) {
+    const std::span<const Tensor> own = parameters_of(bucket);
+    const Tensor flat = empty({bucket.length}, {own.front().dtype(), {}});
+    for_each_part(flat, own, [&](std::size_t i, const Tensor& part) { part.copy_(own[i]); });
+    all_gather(processes_, flat, bucket.cuts);
+    for_each_part(flat, own, [&](std::size_t i, const Tensor& part) { own[i].copy_(part); });
   }
 }
 
@@ -57,7 +108,7 @@ void GradientBuckets::take(std::int64_t shard) {
 
 Tensor GradientBuckets::flat(const Bucket& bucket) {
   const NoGrad no_grad;
-  const std::span<const Tensor> own(&parameters_[bucket.first], bucket.end - bucket.first);
+  const std::span<const Tensor> own = parameters_of(bucket);
   const Tensor flat = zeros({bucket.length}, own.front().options());
   for_each_part(flat, own, [&](std::size_t i, const Tensor& part) {
     const Tensor gradient = own[i].grad();
@@ -84,11 +135,17 @@ void GradientBuckets::send(Bucket& bucket) {
 
 void GradientBuckets::sum(Bucket& bucket) const {
   const TreeSum local = std::exchange(bucket.local, {});
-  if (summing_ == Summing::tree) {
-    bucket.sum = sum_over_shards(processes_, shards_, local);
-  } else {
+  if (summing_ == Summing::engine) {
     bucket.sum = local.pieces().front().sum;
     processes_.all_reduce(bucket.sum);
+  } else if (bucket.cuts.empty()) {
+    bucket.sum = sum_over_shards(processes_, shards_, local);
+  } else {
+    const auto rank = static_cast<std::size_t>(processes_.rank());
+    const Portion own{bucket.cuts[rank], bucket.cuts[rank + 1]};
+    const Tensor sum = reduce_scatter(processes_, shards_, local, bucket.cuts);
+    bucket.sum = zeros({bucket.length}, sum.options());
+    part_of(bucket.sum, own).copy_(sum);
   }
 }
 
@@ -113,7 +170,7 @@ void GradientBuckets::finish() {
       reached_[i] = std::max(reached_[i], theirs[i]);
   }
   for (const Bucket& bucket : buckets_) {
-    const std::span<const Tensor> own(&parameters_[bucket.first], bucket.end - bucket.first);
+    const std::span<const Tensor> own = parameters_of(bucket);
     for_each_part(bucket.sum.to(own.front().device()), own,
                   [&](std::size_t i, const Tensor& gradient) {
                     if (reached_[bucket.first + i] != 0) own[i].set_grad(gradient);

@@ -3,7 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <span>
 #include <vector>
 
 #include "comm/background.h"
@@ -25,8 +27,11 @@ enum class Summing {
 class GradientBuckets {
  public:
   /// `parameters` are leaves of one dtype. A bucket ends when it has `bytes` bytes.
+  /// Divides(parameter) tells whether a process may get a part of it, in sharded sums: each process
+  /// then gets the sum of its part of a bucket alone. Empty: every process gets all sums.
+  using Divides = std::function<bool(const Tensor& parameter)>;
   GradientBuckets(std::vector<Tensor> parameters, Communicator& processes, const Shards& shards,
-                  Summing summing, std::int64_t bytes = kBucketBytes);
+                  Summing summing, const Divides& divides = {}, std::int64_t bytes = kBucketBytes);
   ~GradientBuckets();  ///< after an error, it ends a wait for the others
   GradientBuckets(const GradientBuckets&) = delete;
   GradientBuckets& operator=(const GradientBuckets&) = delete;
@@ -41,8 +46,13 @@ class GradientBuckets {
   /// Takes the gradients of the last shard, and sends what has not been sent.
   void take_last();
   /// Waits for the others' gradients and sets the sums. A parameter without a gradient in any shard
-  /// of any process has none.
+  /// of any process has none. In sharded sums, the other processes' parts are zero.
   void finish();
+
+  /// In sharded sums, the parts of a parameter by process; else, and for other tensors, empty.
+  [[nodiscard]] Cuts cuts_of(const Tensor& parameter) const;
+  /// In sharded sums, gives each process's part of the values of the parameters to all others.
+  void share_values() const;
 
   /// Seconds that sums and messages have taken so far, behind the backward pass or not.
   [[nodiscard]] double seconds() const { return background_.seconds(); }
@@ -53,6 +63,7 @@ class GradientBuckets {
   struct Bucket {
     std::size_t first = 0, end = 0;  ///< of the parameters
     std::int64_t length = 0;         ///< elements
+    Cuts cuts;                       ///< in sharded sums, parts by process
     std::size_t missing = 0;         ///< gradients that are not complete
     TreeSum local;
     Tensor sum;
@@ -67,6 +78,8 @@ class GradientBuckets {
 
   [[nodiscard]] static Seen seen(const Tensor& parameter);
   [[nodiscard]] Tensor flat(const Bucket& bucket);
+  [[nodiscard]] std::span<const Tensor> parameters_of(const Bucket& bucket) const;
+  [[nodiscard]] Cuts cuts_for(const Bucket& bucket, const Divides& divides) const;
   void send(Bucket& bucket);
   void sum(Bucket& bucket) const;
   void require_complete() const;

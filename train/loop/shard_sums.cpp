@@ -37,12 +37,12 @@ void copy(const std::vector<Tensor>& from, const std::vector<Tensor>& to) {
 }  // namespace
 
 ShardSums::ShardSums(const ParameterStore& store, Communicator& processes, const Shards& shards,
-                     Summing summing)
+                     Summing summing, const GradientBuckets::Divides& divides)
     : store_(store),
       processes_(processes),
       shards_(shards),
       summing_(summing),
-      gradients_(trained_of(store), processes, shards, summing) {
+      gradients_(trained_of(store), processes, shards, summing, divides) {
   for (const Parameter& p : store.buffers()) {
     (is_float(p.tensor.dtype()) ? statistics_ : counters_).push_back(p.tensor);
   }

@@ -15,9 +15,10 @@ namespace fovea {
 /// integer buffers, which count batches, are those after one shard.
 class ShardSums {
  public:
-  /// `store` and `processes` must outlive the object. Parameters have the store's dtype.
+  /// `store` and `processes` must outlive the object. Parameters have the store's dtype. `divides`:
+  /// see GradientBuckets.
   ShardSums(const ParameterStore& store, Communicator& processes, const Shards& shards,
-            Summing summing);
+            Summing summing, const GradientBuckets::Divides& divides = {});
 
   /// Call it before the step's first forward pass.
   void begin();
@@ -31,6 +32,7 @@ class ShardSums {
   /// in any shard has none.
   void finish();
 
+  [[nodiscard]] const GradientBuckets& buckets() const { return gradients_; }
   /// Seconds that sums and messages of gradients have taken so far, behind the backward pass or
   /// not.
   [[nodiscard]] double seconds() const { return gradients_.seconds(); }

@@ -78,7 +78,8 @@ TrainStep::TrainStep(const StepOptions& options, const RunContext& run, Model& m
       numbers_(reads_at_once(model, guard_, part)) {
   const EmaOptions& ema = options_.ema;
   if (is_sharded())
-    sums_ = std::make_unique<ShardSums>(model.store(), *part.processes, part.shards, part.summing);
+    sums_ = std::make_unique<ShardSums>(model.store(), *part.processes, part.shards, part.summing,
+                                        part.shards_optimizer ? divides() : nullptr);
   if (ema.keep) ema_ = std::make_unique<Ema>(model.store(), ema.decay, ema.warmup);
 }
 
@@ -289,6 +290,40 @@ void TrainStep::update(double lr, double scale, Progress& progress) {
     if (g > 0) progress.group_updates[group.name()] = group.optimizer().steps_done();
   }
   progress.updates = groups_.front()->optimizer().steps_done();
+  if (portions_ == nullptr) return;
+  const StageTimer timer(times_.exchange, "exchange");
+  sums_->buckets().share_values();
+}
+
+/// Adaptive clipping compares norms of units, for which it needs whole tensors.
+GradientBuckets::Divides TrainStep::divides() const {
+  const bool by_units = options_.clip.limit && options_.clip.mode == ClipMode::agc;
+  return [this, by_units](const Tensor& parameter) {
+    return !by_units && std::all_of(groups_.begin(), groups_.end(), [&](const auto& group) {
+      return group->optimizer().divides(parameter);
+    });
+  };
+}
+
+void TrainStep::keep_portions() {
+  if (!part_.shards_optimizer || !is_sharded()) return;
+  portions_ = std::make_unique<Portions>(sums_->buckets(), *part_.processes);
+  for (const auto& group : groups_) group->keep(*portions_);
+  if (ema_ == nullptr) return;
+  ema_->keep(model_.store(), [&](const Tensor& parameter) { return portions_->of(parameter); });
+}
+
+Portions::Tensors TrainStep::moments() {
+  Portions::Tensors all;
+  for (const auto& group : groups_) all.merge(group->optimizer().state());
+  constexpr std::size_t prefix = 2;  // "m/" or "v/"
+  return portions_ == nullptr ? all : portions_->gather(model_.store(), all, prefix, false);
+}
+
+Portions::Tensors TrainStep::averages(bool everywhere) {
+  if (ema_ == nullptr) return {};
+  const Portions::Tensors& own = ema_->averages();
+  return portions_ == nullptr ? own : portions_->gather(model_.store(), own, 0, everywhere);
 }
 
 void TrainStep::check_first_gradients(const TrainedGroup& group) const {

@@ -45,6 +45,7 @@ struct StepPart {
   Communicator* processes = &alone();
   Shards shards{};
   Summing summing = Summing::tree;
+  bool shards_optimizer = false;  ///< keep_portions() will be called
 };
 
 class TrainStep {
@@ -67,6 +68,14 @@ class TrainStep {
   /// The parameter groups in the order of Task::split(), usually one.
   [[nodiscard]] std::vector<TrainedGroup*> groups();
   [[nodiscard]] Ema* ema() { return ema_.get(); }
+  /// StepPart::shards_optimizer: keeps moments and averages of this process's part of the
+  /// parameters alone. Call it before the first step, when a saved state has been loaded.
+  void keep_portions();
+  /// Moments of all groups, whole in the first process; handles that share storage unless the
+  /// optimizer is sharded. All processes call it.
+  [[nodiscard]] Portions::Tensors moments();
+  /// The averages, whole in the first process or `everywhere`. Empty without EMA.
+  [[nodiscard]] Portions::Tensors averages(bool everywhere);
   /// Gradient norm of the last settled step.
   [[nodiscard]] double gradient_norm() const { return gradient_norm_; }
   [[nodiscard]] std::int64_t images() const { return images_; }  ///< of the whole last step
@@ -82,6 +91,7 @@ class TrainStep {
   [[nodiscard]] Batch upload_next(const std::function<Batch()>& next);
   [[nodiscard]] TaskLoss forward(const Batch& batch, std::int64_t number);
   void backward(const TaskLoss& loss, double weight);
+  [[nodiscard]] GradientBuckets::Divides divides() const;
   [[nodiscard]] bool is_sharded() const { return part_.shards.count > 1; }
   [[nodiscard]] bool rests(std::size_t group) const { return !moved_[group]; }
   void finish_backward();
@@ -99,7 +109,8 @@ class TrainStep {
   Model& model_;
   std::unique_ptr<const Task> task_;
   StepPart part_;
-  std::unique_ptr<ShardSums> sums_;  ///< null with a single shard
+  std::unique_ptr<ShardSums> sums_;     ///< null with a single shard
+  std::unique_ptr<Portions> portions_;  ///< null unless the optimizer is sharded
   std::vector<std::unique_ptr<TrainedGroup>> groups_;
   std::vector<bool> moved_;  ///< groups with a loss in this step
   std::unique_ptr<Ema> ema_;

@@ -38,6 +38,12 @@ void TrainedGroup::backward(const Tensor& loss, double weight, Tape tape) const 
   fovea::backward(loss, weight == 1 ? Tensor() : full(loss.shape(), weight, loss.options()), tape);
 }
 
+void TrainedGroup::keep(const Portions& portions) {
+  portions_ = &portions;
+  optimizer_.keep([&](const Tensor& parameter) { return portions.of(parameter); },
+                  [this] { return squares(); });
+}
+
 double TrainedGroup::clip(const ClipOptions& options, double scale,
                           const GradientSize& size) const {
   if (!options.limit) return scale;

@@ -9,6 +9,7 @@
 #include "optim/gradients.h"
 #include "optim/optimizer.h"
 #include "train/loop/parameter_groups.h"
+#include "train/loop/portions.h"
 
 namespace fovea {
 
@@ -39,8 +40,13 @@ class TrainedGroup {
   /// Accumulates gradients of `weight` times the loss, of this group's parameters only. Frees the
   /// tape, or keeps it for another group's loss.
   void backward(const Tensor& loss, double weight, Tape tape) const;
+  /// From now on updates this process's parts of the parameters alone. `portions` must outlive the
+  /// object.
+  void keep(const Portions& portions);
   /// gradient_squares() of this group's parameters.
-  [[nodiscard]] Tensor squares() const { return gradient_squares(own_); }
+  [[nodiscard]] Tensor squares() const {
+    return portions_ == nullptr ? gradient_squares(own_) : portions_->squares(own_);
+  }
   /// Clips, and returns the factor by which the update must multiply the gradients; `scale` turns
   /// sums into means.
   [[nodiscard]] double clip(const ClipOptions& options, double scale,
@@ -54,6 +60,7 @@ class TrainedGroup {
   ParameterStore own_;           ///< shared handles
   std::vector<Tensor> foreign_;  ///< trainable parameters of other groups
   Optimizer optimizer_;
+  const Portions* portions_ = nullptr;
 };
 
 }  // namespace fovea

@@ -20,7 +20,8 @@ Shards own_shards(const TrainerOptions& options) {
 
 StepPart part_of(const TrainerOptions& options) {
   return {options.processes, own_shards(options),
-          options.shards == 0 ? Summing::engine : Summing::tree};
+          options.shards == 0 ? Summing::engine : Summing::tree,
+          options.zero == 1 && options.processes->size() > 1};
 }
 
 }  // namespace
@@ -103,6 +104,7 @@ void Trainer::share_state() {
   TrainState shared = state();
   broadcast_run_state(shared, processes);
   progress_ = shared.progress;
+  step_.keep_portions();
   if (!processes.is_first()) start_loader();
 }
 
@@ -144,7 +146,8 @@ TrainState Trainer::state() {
   for (std::size_t g = 1; g < groups.size(); ++g) {
     state.further[groups[g]->name()] = &groups[g]->optimizer();
   }
-  state.ema = step_.ema();
+  state.moments = step_.moments();
+  state.averages = step_.averages(/*everywhere=*/false);
   state.progress = progress_;
   state.config = options_.settings;
   state.images = images_;
@@ -343,7 +346,7 @@ bool Trainer::evaluate_weights(EpochRow& row) {
   if (!evaluate_into(row, row.eval)) return false;
   std::optional<SwappedWeights> averaged;
   if (step_.ema() != nullptr) {
-    averaged.emplace(model_->store(), step_.ema()->averages());
+    averaged.emplace(model_->store(), step_.averages(/*everywhere=*/true));
     if (!evaluate_into(row, row.ema)) return false;
   }
   show_picture();

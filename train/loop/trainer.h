@@ -33,6 +33,7 @@ struct LoopOptions {
   /// Parts of each batch that are computed on their own, over all processes: a power of two. 0: one
   /// for each process, added up by the engine's all-reduce.
   std::int64_t shards = 1;
+  std::int64_t zero = 0;              ///< 1: the optimizer's state is sharded, see portions.h
   std::int64_t grad_accum_steps = 1;  ///< batches per step
   std::int64_t cooldown_epochs = 0;
   std::int64_t log_interval = 50, recovery_interval = 0;  ///< in steps; 0: never
@@ -90,8 +91,12 @@ class Trainer {
   /// The task's messages for the user before the run.
   [[nodiscard]] Notices notices() const { return step_.task().notices(); }
 
-  /// Handles to everything in a checkpoint.
+  /// Everything in a checkpoint. All processes call it.
   [[nodiscard]] TrainState state();
+  /// The averaged weights, in every process. Empty without EMA. All processes call it.
+  [[nodiscard]] std::map<std::string, Tensor> averages() {
+    return step_.averages(/*everywhere=*/true);
+  }
   [[nodiscard]] const Progress& progress() const { return progress_; }
   [[nodiscard]] Model& model() { return *model_; }
   [[nodiscard]] const Datasets& data() const { return data_; }

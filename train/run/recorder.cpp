@@ -96,7 +96,7 @@ PendingFile RunRecorder::weights(const std::string& which, const TrainState& sta
     info.scores[task_.measures.at(i).name] = scores[i];
   }
   return weights_file(paths_.weights(which), *state.model,
-                      averaged ? state.ema->averages() : state_of(*state.model), info);
+                      averaged ? state.averages : state_of(*state.model), info);
 }
 
 RunRecorder::Files RunRecorder::weights_of(const EpochRow& row, const TrainState& state) const {
@@ -108,7 +108,7 @@ RunRecorder::Files RunRecorder::weights_of(const EpochRow& row, const TrainState
   };
   if (state.progress.best.epoch == row.epoch) add_copy(paths_.weights("best"));
   if (contains(kept_epochs(), row.epoch)) add_copy(paths_.epoch_weights(row.epoch));
-  if (state.ema == nullptr) return files;
+  if (state.averages.empty()) return files;
   files.push_back(weights("last_ema", state, row.epoch, row.ema));
   if (state.progress.best_ema.epoch == row.epoch) {
     files.push_back(weights("best_ema", state, row.epoch, row.ema));
@@ -143,7 +143,7 @@ void RunRecorder::save(const TrainState& state) { write({run_state_file(paths_.s
 void RunRecorder::stop(const TrainState& state) {
   const std::int64_t epoch = state.progress.finished_epochs;
   Files files{weights("last", state, epoch, {})};
-  if (state.ema != nullptr) files.push_back(weights("last_ema", state, epoch, {}));
+  if (!state.averages.empty()) files.push_back(weights("last_ema", state, epoch, {}));
   files.push_back(run_state_file(paths_.state(), state));
   write(std::move(files));
   finish();

@@ -30,11 +30,8 @@ Tensors tensors_of(const TrainState& state) {
   for (const Parameter& p : state.model->store().buffers()) {
     tensors["buffer/" + p.name] = p.tensor.detach();
   }
-  tensors.merge(state.optimizer->state());
-  for (const auto& [name, optimizer] : state.further) tensors.merge(optimizer->state());
-  if (state.ema != nullptr) {
-    for (const auto& [name, average] : state.ema->averages()) tensors["ema/" + name] = average;
-  }
+  tensors.insert(state.moments.begin(), state.moments.end());
+  for (const auto& [name, average] : state.averages) tensors["ema/" + name] = average;
   return tensors;
 }
 

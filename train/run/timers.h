@@ -22,7 +22,7 @@ struct StageTimes {
     return wait + forward + backward + exchange + optimizer;
   }
   friend StageTimes operator-(const StageTimes& a, const StageTimes& b) {
-    return {a.wait - b.wait, a.forward - b.forward, a.backward - b.backward,
+    return {a.wait - b.wait,           a.forward - b.forward,   a.backward - b.backward,
             a.optimizer - b.optimizer, a.exchange - b.exchange, a.sending - b.sending,
             a.evaluate - b.evaluate};
   }

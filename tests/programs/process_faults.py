@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+"""Training in several processes of which one fails: all end within seconds, with one line, and nothing is lost.
+
+    tests/programs/process_faults.py [--build build] [--kills 2] [--seed 1]
+
+One process is killed (--kills moments for each of three ranks), stopped past --comm-timeout, out of file descriptors, on
+a full disk; or it has another flag, build or data, or no MPI in common with its launcher. After each, the state that was
+saved before is there, and training continues from it. Exits 77 without mpirun or MPI.
+"""
+import argparse
+import pathlib
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+from process_schedules import ranks_of
+from processes import Checks, no_mpi, saved_step
+from tiny_training import tiny_model
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+FLAGS = [*tiny_model("train_cifar"), "--recovery-interval", "1", "--comm-timeout", "3"]
+LONG = 100000  # steps: longer than any test
+PATIENCE = 20  # seconds in which all processes must have ended, the time limit among them
+
+
+class Faults:
+    def __init__(self, checks, seed):
+        self.checks, self.random, self.number = checks, random.Random(seed), 0
+
+    def start(self, environment=None):
+        """A run of three processes after its first saved steps: its mpirun and its folder."""
+        self.number += 1
+        output = self.checks.folder / f"fault-{self.number}"
+        started = subprocess.Popen(self.checks.command(3, "train_cifar", self.checks.flags(FLAGS, output, LONG)),
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                                   env={**self.checks.environment(), **(environment or {})})
+        while saved_step(output) < 3 and started.poll() is None:
+            time.sleep(0.02)
+        return started, output
+
+    def ended(self, name, started, output, word):
+        """Checks that all have ended, with a line that has the word, and that the run continues."""
+        before, problem = saved_step(output), ""
+        try:
+            _, errors = started.communicate(timeout=PATIENCE)
+            lines = [line for line in errors.splitlines() if re.search(word, line)]
+            if started.returncode == 0:
+                problem = "the run went on"
+            elif not lines:
+                problem = f"no line with '{word}': {errors.strip()[-300:]}"
+            elif len([line for line in errors.splitlines() if line.startswith("error: ")]) > 1:
+                problem = f"several errors: {errors}"
+        except subprocess.TimeoutExpired:
+            started.kill()
+            problem = f"still running after {PATIENCE} s"
+        after = saved_step(output)
+        if not problem and after < max(before, 1):
+            problem = f"the saved step fell from {before} to {after}"
+        if not problem:
+            done = self.checks.run(2, "train_cifar", self.checks.flags(FLAGS, output, after + 2))
+            if done.returncode != 0 or saved_step(output) != after + 2:
+                problem = f"does not continue: {done.stderr.strip()[-300:]}"
+        self.checks.report(name, problem)
+
+    def killed(self, rank):
+        started, output = self.start()
+        time.sleep(self.random.uniform(0, 0.3))
+        send(process_of(started, rank), signal.SIGKILL)
+        self.ended(f"process {rank} is killed", started, output, "[Kk]illed")
+
+    def stopped(self, rank):
+        started, output = self.start()
+        send(process_of(started, rank), signal.SIGSTOP)
+        self.ended(f"process {rank} is stopped", started, output, f"no word from process {rank} for .*comm-timeout")
+
+    def out_of_descriptors(self):
+        started, output = self.start()
+        subprocess.run(["prlimit", f"--pid={process_of(started, 0)}", "--nofile=3:3"], check=True)
+        self.ended("process 0 is out of file descriptors", started, output, "^error: .*[Tt]oo many open files")
+
+    def full_disk(self):
+        """The library that faults.py preloads fails the writes of the first process."""
+        shim = self.checks.build / "libfault_shim.so"
+        output = self.checks.folder / f"fault-{self.number + 1}"
+        started, output = self.start({"LD_PRELOAD": str(shim), "FOVEA_FAULT": "write 400 28 always",
+                                         "FOVEA_FAULT_BELOW": str(output)})
+        self.ended("the disk of process 0 is full", started, output, "^error: .*No space left")
+
+    def refused(self, name, commands, word):
+        """Several programs that mpirun starts together, which must not begin."""
+        output = self.checks.folder / f"refused-{name.replace(' ', '-')}"
+        line = [*self.checks.mpirun]
+        for number, command in enumerate(commands):
+            line += [*([":"] if number else []), "-n", "1", *map(str, command), "--output", str(output)]
+        done = subprocess.run(line, capture_output=True, text=True, timeout=60, env=self.checks.environment())
+        errors = [text for text in done.stderr.splitlines() if text.startswith("error: ")]
+        problem = "" if len(errors) == 1 and word in errors[0] else f"got {errors or done.stderr[-300:]}, expected '{word}'"
+        if output.exists():
+            problem = "a run was begun"
+        self.checks.report(name, problem)
+
+
+def process_of(mpirun, rank):
+    """The number of the process of that rank."""
+    def has_rank(process):
+        return f"OMPI_COMM_WORLD_RANK={rank}".encode() in pathlib.Path(f"/proc/{process}/environ").read_bytes().split(b"\0")
+    return next(filter(has_rank, ranks_of(mpirun.pid)))
+
+
+def send(process, number):
+    subprocess.run(["kill", f"-{int(number)}", str(process)], check=True)
+
+
+def differences(faults, build):
+    """Processes that were not started alike."""
+    plain = [build / "train_cifar", *tiny_model("train_cifar"), "--max-steps", "1"]
+    faults.refused("another flag", [plain, [*plain, "--seed", "2"]], "process 1 has other flags")
+    other = faults.checks.folder / "train_cifar"
+    shutil.copy(build / "train_cifar", other)
+    with other.open("ab") as file:
+        file.write(b"\0")
+    faults.refused("another build", [plain, [other, *plain[1:]]], "process 1 has other build")
+    for name, images in [("ours", 30), ("theirs", 31)]:
+        folder = faults.checks.folder / name / "data"
+        folder.mkdir(parents=True)
+        for part in [*(f"data_batch_{i}" for i in range(1, 6)), "test_batch"]:
+            (folder / f"{part}.bin").write_bytes(bytes(3073 * images))
+    data = [*plain, "--dataset", "cifar10", "--data-dir", "data"]
+    folders = [["--wdir", faults.checks.folder / name, *data] for name in ("ours", "theirs")]
+    faults.refused("other data", folders, "process 1 has other images")
+
+
+def other_launcher(faults, build):
+    """MPICH's mpirun starts programs that have Open MPI: each believes to be alone."""
+    if shutil.which("mpirun.mpich") is None or not (build / "train_cifar_mpich").exists():
+        return print("skipped: there is no second MPI")
+    output = faults.checks.folder / "launcher"
+    done = subprocess.run(["mpirun.mpich", "-n", "2", str(build / "train_cifar"), "--output", str(output), "--max-steps", "1"],
+                          capture_output=True, text=True, timeout=60, env=faults.checks.environment())
+    problem = "" if "MPI knows one" in done.stderr else f"got {done.stderr[-300:]}"
+    faults.checks.report("a launcher of another MPI", "a run was begun" if output.exists() else problem)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
+    parser.add_argument("--kills", type=int, default=2)
+    parser.add_argument("--seed", type=int, default=1)
+    args = parser.parse_args()
+    build = args.build.resolve()
+    if reason := no_mpi(build):
+        print(f"skipped: {reason}")
+        return 77
+    with tempfile.TemporaryDirectory() as folder:
+        faults = Faults(Checks(build, pathlib.Path(folder), ["mpirun", "--oversubscribe"]), args.seed)
+        for rank in range(3):
+            for _ in range(args.kills):
+                faults.killed(rank)
+        for rank in (0, 1):
+            faults.stopped(rank)
+        faults.out_of_descriptors()
+        faults.full_disk()
+        differences(faults, build)
+        other_launcher(faults, build)
+    print(f"\n{faults.checks.failed} failed")
+    return 1 if faults.checks.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+"""Training that is killed, stopped and continued on other numbers of processes: always the same weights.
+
+    tests/programs/process_schedules.py [--build build] [--schedules 200] [--seed 1]
+
+Each schedule is a run of 40 steps in pieces, each on 1 to 4 processes with or without a sharded optimizer. A piece ends
+by SIGKILL of one process, by SIGTERM of one, by Ctrl-C of mpirun, or at its number of steps. The saved step may never
+fall, and the final tensors, progress and logged losses must equal those of a run on one process that nothing disturbed.
+Exits 77 without mpirun or MPI.
+"""
+import argparse
+import pathlib
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+from processes import Checks, difference, no_mpi, outcome, saved_step
+from tiny_training import tiny_model
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+STEPS = 40
+FLAGS = [*tiny_model("train_cifar"), "--mixup", "0.8", "--model-ema", "--recovery-interval", "3"]
+
+
+class Schedule:
+    def __init__(self, checks, number, seed):
+        self.checks, self.number, self.random = checks, number, random.Random(f"{seed} {number}")
+        self.output = checks.folder / f"schedule-{number}"
+        self.told = []  # the pieces so far
+
+    def begin(self, processes, steps):
+        zero = self.random.randrange(2)
+        self.told.append(f"{processes}{' sharded' if zero else ''}")
+        return subprocess.Popen(
+            self.checks.command(processes, "train_cifar", self.checks.flags(FLAGS, self.output, steps, zero)),
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=self.checks.environment())
+
+    def disturb(self, started, processes):
+        """Ends the piece early, at a moment that may also be before or after its steps."""
+        how = self.random.choice(["kill", "kill", "stop", "interrupt"])
+        time.sleep(self.random.uniform(0.1, 1.6))
+        self.told[-1] += f" {how}"
+        if how == "interrupt":
+            return started.send_signal(signal.SIGINT)
+        one = self.random.choice(ranks_of(started.pid) if processes > 1 else [started.pid])
+        send(one, signal.SIGKILL if how == "kill" else signal.SIGTERM)
+
+    def piece(self):
+        """Runs a piece. Returns what is wrong, or ""."""
+        before = saved_step(self.output)
+        processes = self.random.randint(1, 4)
+        to_the_end = self.random.random() < 0.2
+        steps = STEPS if to_the_end else min(STEPS, before + self.random.randint(1, STEPS))
+        started = self.begin(processes, steps)
+        if not to_the_end:
+            self.disturb(started, processes)
+        try:
+            _, errors = started.communicate(timeout=120)
+        except subprocess.TimeoutExpired:
+            started.kill()
+            return "hangs"
+        after = saved_step(self.output)
+        if after < before:
+            return f"the saved step fell from {before} to {after}"
+        lines = [line for line in errors.splitlines() if line.startswith("error: ")]
+        return f"error: {lines[0]}" if lines and to_the_end else ""
+
+    def run(self, expected):
+        while saved_step(self.output) < STEPS and len(self.told) < 40:
+            if problem := self.piece():
+                return problem
+        return difference(outcome(self.output), expected)
+
+
+def ranks_of(mpirun):
+    """Process numbers of what mpirun has started so far; itself if there are none yet."""
+    children = subprocess.run(["pgrep", "-P", str(mpirun), "-x", "train_cifar"], capture_output=True, text=True).stdout.split()
+    return [int(child) for child in children] or [mpirun]
+
+
+def send(process, number):
+    try:
+        subprocess.run(["kill", f"-{int(number)}", str(process)], stderr=subprocess.DEVNULL, check=False)
+    except ProcessLookupError:
+        pass  # it has ended by itself
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
+    parser.add_argument("--schedules", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=1)
+    args = parser.parse_args()
+    build = args.build.resolve()
+    if reason := no_mpi(build):
+        print(f"skipped: {reason}")
+        return 77
+    with tempfile.TemporaryDirectory() as folder:
+        checks = Checks(build, pathlib.Path(folder), ["mpirun", "--oversubscribe"])
+        expected = checks.train("undisturbed", [1], "train_cifar", FLAGS, [STEPS])
+        if isinstance(expected, str):
+            sys.exit(expected)
+        for number in range(args.schedules):
+            schedule = Schedule(checks, number, args.seed)
+            problem = schedule.run(expected)
+            checks.report(f"schedule {number}: {', '.join(schedule.told)}", problem)
+    print(f"\n{checks.failed} of {args.schedules} failed")
+    return 1 if checks.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

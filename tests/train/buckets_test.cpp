@@ -1,0 +1,178 @@
+// Buckets of gradients, their parts by process, and what is sent of them.
+#include <doctest/doctest.h>
+
+#include "optim/gradients.h"
+#include "tests/support/temporary_folder.h"
+#include "tests/support/thread_world.h"
+#include "train/loop/portions.h"
+
+namespace fovea {
+namespace {
+
+/// Parameters of which the first has several blocks, with gradients that differ by shard.
+struct Fixture {
+  Fixture() : store(3, {}) {
+    const Scope scope(store);
+    for (const auto& [name, shape] : std::map<std::string, Shape>{
+             {"a", {100, 1000}}, {"b", {7}}, {"c", {300, 200}}, {"d", {1}}})
+      parameters.push_back(scope.param(name, shape, normal(1)));
+  }
+  void set_gradients(std::int64_t shard) const {
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      const auto stream = static_cast<std::uint64_t>(shard);
+      parameters[i].set_grad(
+          rand_uniform(parameters[i].shape(), {-1, 1}, {static_cast<std::uint64_t>(i), stream}));
+    }
+  }
+
+  ParameterStore store;
+  std::vector<Tensor> parameters;
+};
+
+/// The sums of 8 shards' gradients in this process; `early`: the last shard's are announced.
+void add_up(const Fixture& model, GradientBuckets& buckets, const Shards& shards, bool early) {
+  buckets.begin();
+  for (std::int64_t shard = shards.first; shard < shards.end; ++shard) {
+    model.set_gradients(shard);
+    if (shard + 1 < shards.end) {
+      buckets.take(shard);
+      continue;
+    }
+    for (auto p = model.parameters.rbegin(); early && p != model.parameters.rend(); ++p)
+      buckets.complete(*p);
+    buckets.take_last();
+  }
+  model.store.zero_grad();
+  buckets.finish();
+}
+
+std::vector<std::vector<double>> sums(int processes, std::int64_t bytes, bool early) {
+  std::vector<std::vector<double>> found;
+  test::in_threads(processes, [&](Communicator& process) {
+    const Fixture model;
+    const Shards own = shards_of(8, process.rank(), process.size());
+    GradientBuckets buckets(model.parameters, process, own, Summing::tree, {}, bytes);
+    add_up(model, buckets, own, early);
+    if (!process.is_first()) return;
+    for (const Tensor& p : model.parameters) found.push_back(p.grad().to_vector());
+  });
+  return found;
+}
+
+constexpr std::int64_t kLarge = 1 << 30, kSmall = 1;
+
+TEST_CASE("sums of gradients depend neither on buckets, nor on processes, nor on when they leave") {
+  const auto expected = sums(1, kLarge, false);
+  for (const std::int64_t bytes : {kSmall, std::int64_t{300000}, kLarge}) {
+    for (const int processes : {1, 2, 3}) {
+      for (const bool early : {false, true}) CHECK(sums(processes, bytes, early) == expected);
+    }
+  }
+}
+
+TEST_CASE("a gradient that changes after it was sent is an error") {
+  test::in_threads(1, [&](Communicator& process) {
+    const Fixture model;
+    GradientBuckets buckets(model.parameters, process, {1, 0, 1}, Summing::tree, {}, kSmall);
+    buckets.begin();
+    model.set_gradients(0);
+    buckets.complete(model.parameters.back());
+    model.parameters.back().grad().fill_(5);
+    CHECK(contains(message_of([&] { buckets.take_last(); }), "that of d changed"));
+  });
+}
+
+/// A fixture's sums, of which each process has its part.
+struct Sharded {
+  Sharded(Communicator& process, const GradientBuckets::Divides& divides)
+      : own(shards_of(8, process.rank(), process.size())),
+        buckets(model.parameters, process, own, Summing::tree, divides, kLarge),
+        portions(buckets, process) {
+    add_up(model, buckets, own, true);
+  }
+
+  Fixture model;
+  Shards own;
+  GradientBuckets buckets;
+  Portions portions;
+};
+
+TEST_CASE("the parts of all processes are each parameter once, cut between blocks") {
+  test::in_threads(3, [&](Communicator& process) {
+    const Sharded sharded(process, [](const Tensor&) { return true; });
+    std::int64_t mine = 0;
+    for (const Tensor& p : sharded.model.parameters) {
+      const Cuts cuts = sharded.buckets.cuts_of(p);
+      CHECK(cuts.front() == 0);
+      CHECK(cuts.back() == p.numel());
+      for (const std::int64_t cut : cuts) CHECK((cut % (1 << 15) == 0 || cut == p.numel()));
+      CHECK(std::is_sorted(cuts.begin(), cuts.end()));
+      mine += sharded.portions.of(p).size();
+    }
+    CHECK(std::abs(mine - (100000 + 7 + 60000 + 1) / 3) <= 1 << 15);
+  });
+}
+
+TEST_CASE("a parameter that may not be divided belongs to one process") {
+  test::in_threads(3, [&](Communicator& process) {
+    const Sharded sharded(process, [](const Tensor&) { return false; });
+    for (const Tensor& p : sharded.model.parameters) {
+      const Portion portion = sharded.portions.of(p);
+      CHECK((portion.size() == 0 || portion == whole(p)));
+    }
+  });
+}
+
+TEST_CASE("sharded sums have the bits of whole ones, and so has their norm") {
+  const auto expected = sums(1, kLarge, false);
+  const Fixture whole_model;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    const Tensor& p = whole_model.parameters[i];
+    p.set_grad(from_values(p.shape(), expected[i], p.options()));
+  }
+  const double squares = gradient_squares(whole_model.store).item();
+  for (const int processes : {2, 3, 4}) {
+    test::in_threads(processes, [&](Communicator& process) {
+      const Sharded sharded(process, [](const Tensor&) { return true; });
+      for (std::size_t i = 0; i < expected.size(); ++i) {
+        const Portion portion = sharded.portions.of(sharded.model.parameters[i]);
+        const std::vector<double> found = sharded.model.parameters[i].grad().to_vector();
+        for (std::int64_t j = 0; j < std::ssize(found); ++j) {
+          const bool is_mine = j >= portion.begin && j < portion.end;
+          if (found[j] != (is_mine ? expected[i][j] : 0)) FAIL("parameter ", i, ", element ", j);
+        }
+      }
+      CHECK(sharded.portions.squares(sharded.model.store).item() == squares);
+    });
+  }
+}
+
+TEST_CASE("processes share the values of their parts, and gather other tensors like them") {
+  test::in_threads(3, [&](Communicator& process) {
+    const Sharded sharded(process, [](const Tensor&) { return true; });
+    const double mine = process.rank() + 1;
+    Portions::Tensors parts;
+    for (const Parameter& p : sharded.model.store.parameters()) {
+      const Portion portion = sharded.portions.of(p.tensor);
+      p.tensor.detach().fill_(0);
+      part_of(p.tensor, portion).fill_(mine);
+      parts["m/" + p.name] = full({portion.size()}, mine, {});
+    }
+    sharded.buckets.share_values();
+    const auto all = sharded.portions.gather(sharded.model.store, parts, 2, true);
+    for (const Parameter& p : sharded.model.store.parameters()) {
+      const Cuts cuts = sharded.buckets.cuts_of(p.tensor);
+      std::vector<double> expected;
+      for (std::size_t rank = 0; rank + 1 < cuts.size(); ++rank)
+        expected.insert(expected.end(), cuts[rank + 1] - cuts[rank], static_cast<double>(rank + 1));
+      CHECK(p.tensor.to_vector() == expected);
+      CHECK(all.at("m/" + p.name).to_vector() == expected);
+      CHECK(all.at("m/" + p.name).shape() == p.tensor.shape());
+    }
+    CHECK(sharded.portions.gather(sharded.model.store, parts, 2, false).empty() ==
+          !process.is_first());
+  });
+}
+
+}  // namespace
+}  // namespace fovea
