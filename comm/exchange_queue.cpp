@@ -8,6 +8,9 @@ namespace fovea {
 struct ExchangeQueue::Streams {
   cuda::Stream ops, own;
 };
+struct ExchangeQueue::Mark {
+  cuda::Moment moment;
+};
 struct ExchangeQueue::Scope::Selected {
   cuda::StreamScope scope;
 };
@@ -19,8 +22,9 @@ ExchangeQueue::ExchangeQueue(Device device) {
 }
 ExchangeQueue::~ExchangeQueue() = default;
 
-void ExchangeQueue::wait_for_ops() const {
-  if (streams_ != nullptr) streams_->own.wait_for(streams_->ops);
+ExchangeQueue::Ready ExchangeQueue::after_ops() const {
+  if (streams_ == nullptr) return nullptr;
+  return std::make_shared<const Mark>(Mark{streams_->ops.now()});
 }
 
 void ExchangeQueue::hold_ops() const {
@@ -34,10 +38,10 @@ void ExchangeQueue::share(const Tensor& tensor) const {
   }
 }
 
-ExchangeQueue::Scope::Scope(const ExchangeQueue& queue) {
-  if (queue.streams_ != nullptr) {
-    selected_.reset(new Selected{cuda::StreamScope(queue.streams_->own)});
-  }
+ExchangeQueue::Scope::Scope(const ExchangeQueue& queue, const Ready& ready) {
+  if (queue.streams_ == nullptr) return;
+  queue.streams_->own.wait_for(ready->moment);
+  selected_.reset(new Selected{cuda::StreamScope(queue.streams_->own)});
 }
 ExchangeQueue::Scope::~Scope() = default;
 

@@ -25,6 +25,8 @@ Stream Stream::current(int) { fail(kReason); }
 void Stream::synchronize() const { fail(kReason); }
 bool Stream::is_empty() const { fail(kReason); }
 void Stream::wait_for(Stream) const { fail(kReason); }
+void Stream::wait_for(const Moment&) const { fail(kReason); }
+Moment Stream::now() const { fail(kReason); }
 StreamScope::StreamScope(Stream stream) : before_(stream) { fail(kReason); }
 StreamScope::~StreamScope() = default;
 

@@ -21,6 +21,15 @@ namespace fovea::cuda {
 /// Makes `device` this thread's current device, on which kernels run.
 void set_device(int device);
 
+class Event;
+
+/// A point in a stream's work.
+class Moment {
+ private:
+  friend class Stream;
+  std::shared_ptr<const Event> event_;
+};
+
 /// A queue of work on one device. Its work runs in order and concurrently with other streams. A
 /// handle; streams live as long as the program. None is CUDA's legacy default stream, which
 /// synchronises with all others.
@@ -41,6 +50,10 @@ class Stream {
   [[nodiscard]] bool is_empty() const;
   /// Orders work enqueued on this stream from here on after all work enqueued on `other` so far.
   void wait_for(Stream other) const;
+  /// The same after all work that was enqueued on another stream at that moment.
+  void wait_for(const Moment& moment) const;
+  /// The point behind all work enqueued so far.
+  [[nodiscard]] Moment now() const;
   friend auto operator<=>(const Stream&, const Stream&) = default;
 
  private:

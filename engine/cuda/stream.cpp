@@ -74,6 +74,20 @@ void Stream::wait_for(Stream other) const {
   streams.event.hold(native(*this));
 }
 
+Moment Stream::now() const {
+  set_device(device_);
+  const auto event = std::make_shared<Event>();
+  event->record(native(*this));
+  Moment moment;
+  moment.event_ = event;
+  return moment;
+}
+
+void Stream::wait_for(const Moment& moment) const {
+  set_device(device_);
+  moment.event_->hold(native(*this));
+}
+
 StreamScope::StreamScope(Stream stream) : before_(Stream::current(stream.device())) {
   overrides().insert_or_assign(stream.device(), stream.handle());
 }

@@ -82,6 +82,9 @@ bool Queues::step(const std::function<bool(cudaStream_t)>& among) {
   for (cudaStream_t stream : streams_) {
     if (is_runnable(*stream) && (!among || among(stream))) runnable.push_back(stream);
   }
+  const auto has_time = [&](cudaStream_t stream) { return !delayed.contains(stream); };
+  const bool all_have_time = std::none_of(runnable.begin(), runnable.end(), has_time);
+  if (!all_have_time || from_others > 0) std::erase_if(runnable, std::not_fn(has_time));
   if (runnable.empty()) return false;
   // The set is ordered by address, which differs between runs; the draw must not depend on it.
   std::sort(runnable.begin(), runnable.end(),

@@ -114,6 +114,8 @@ class Queues {
   Pace pace = Pace::drawn;
   /// Work that only another thread can make possible: a message whose other half is still to come.
   std::int64_t from_others = 0;
+  /// Streams that come last: they run when no other one can, and no message is underway.
+  std::set<cudaStream_t> delayed;
   /// Sets the seed for the order of streams, blocks, warps and lanes; also set by FOVEA_FAKE_SEED.
   void set_seed(std::uint64_t seed);
 
