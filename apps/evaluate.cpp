@@ -13,6 +13,7 @@
 #include "apps/progress_line.h"
 #include "apps/together.h"
 #include "base/files.h"
+#include "comm/local_device.h"
 #include "engine/parallel.h"
 #include "formats/safetensors.h"
 #include "models/classifier.h"
@@ -200,6 +201,7 @@ int evaluate_all(const Together& together, int argc, char** argv) {
   if (request.checkpoints.empty()) request.checkpoints.emplace_back();
   if (request.threads > 0) set_num_threads(static_cast<int>(request.threads));
   check_request(request);
+  request.device = to_string(local_device(parse_device(request.device), together.processes));
   if (request.task() == TaskKind::detection) {
     evaluate_detectors(request);
     return 0;

@@ -9,6 +9,7 @@
 #include "apps/signals.h"
 #include "apps/together.h"
 #include "base/text.h"
+#include "comm/local_device.h"
 #include "data/sources/verify.h"
 #include "engine/parallel.h"
 #include "models/registry.h"
@@ -194,8 +195,16 @@ void add_notices(const TrainConfig& config, const Trainer& trainer, Notices& not
               " epochs are done; use a larger --epochs to continue");
 }
 
+/// The GPUs of all processes join before anything is written.
+void join_devices(const TrainConfig& config, Communicator& processes) {
+  if (processes.size() == 1 || config.request.eval) return;
+  require_device(config.run.device);
+  processes.exchange_on_device({}, {}, config.run.device);
+}
+
 int build_and_train(ResolvedRun& run, const Datasets& data, Communicator& processes,
                     Console& console) {
+  join_devices(run.config, processes);
   ReadyRun ready(run, data, processes, console);
   add_notices(run.config, ready.trainer(), run.notices);
   console.introduce(run, ready.trainer());
@@ -210,6 +219,7 @@ int run_process(const TrainingProgram& program, const Together& together, int ar
   TrainConfig& config = run.config;
   if (config.run.threads > 0) set_num_threads(static_cast<int>(config.run.threads));
   processes.set_timeout(std::chrono::duration<double>(config.run.comm_timeout));
+  config.run.device = local_device(config.run.device, processes);
 
   Datasets data = open_datasets(config);
   for (const auto& part : {data.train, data.test}) {

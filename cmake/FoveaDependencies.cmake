@@ -130,3 +130,17 @@ if(wants_cuda)
                         "configure with -DFOVEA_CUDA=OFF.")
   endif()
 endif()
+
+# NCCL moves the bytes between the GPUs of several processes, which MPI starts.
+set(FOVEA_NCCL AUTO CACHE STRING "Exchanges between GPUs by NCCL: ON, OFF, or AUTO: where NCCL is found")
+set_property(CACHE FOVEA_NCCL PROPERTY STRINGS AUTO ON OFF)
+set(NCCL_FOUND OFF)
+if(NOT FOVEA_NCCL STREQUAL "OFF" AND FOVEA_HAS_CUDA AND MPI_FOUND)
+  list(APPEND CMAKE_INCLUDE_PATH ${CUDAToolkit_INCLUDE_DIRS})  # some toolkits have it
+  list(APPEND CMAKE_LIBRARY_PATH ${CUDAToolkit_LIBRARY_DIR})
+  fovea_library_or_none(nccl nccl.h nccl)
+endif()
+if(FOVEA_NCCL STREQUAL "ON" AND NOT NCCL_FOUND)
+  message(FATAL_ERROR "FOVEA_NCCL=ON needs CUDA (found: ${FOVEA_HAS_CUDA}), MPI (found: ${MPI_FOUND}) and "
+                      "NCCL. Install NVIDIA's package libnccl-dev, or configure with -DFOVEA_NCCL=OFF.")
+endif()

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/sha256.h"
+#include "engine/cuda/runtime.h"
 
 namespace fovea {
 namespace {
@@ -57,7 +58,46 @@ std::string digest_of(const std::string& text) {
   return sum.finish();
 }
 
+std::size_t bytes_of(const auto& messages) {
+  std::size_t bytes = 0;
+  for (const auto& message : messages) bytes += message.bytes.size();
+  return bytes;
+}
+
 }  // namespace
+
+void Communicator::exchange_on_device(std::span<const Outgoing> out, std::span<const Incoming> in,
+                                      Device device) {
+  if (device.is_cpu()) return exchange(out, in);
+  if (out.empty() && in.empty()) return;
+  const std::size_t bytes_out = bytes_of(out);
+  const cuda::HostStage stage(bytes_out + bytes_of(in), device.index);
+  std::vector<Outgoing> host_out;
+  std::vector<Incoming> host_in;
+  std::size_t at = 0;
+  for (const auto& [to, bytes] : out) {
+    stage.fetch(at, bytes.data(), bytes.size());
+    host_out.push_back({to, {stage.data() + at, bytes.size()}});
+    at += bytes.size();
+  }
+  for (const auto& [from, bytes] : in) {
+    host_in.push_back({from, {stage.data() + at, bytes.size()}});
+    at += bytes.size();
+  }
+  cuda::Stream::current(device.index).synchronize();
+  exchange(host_out, host_in);
+  at = bytes_out;
+  for (const auto& [from, bytes] : in) {
+    stage.put(at, bytes.data(), bytes.size());
+    at += bytes.size();
+  }
+}
+
+void Communicator::all_reduce_on_device(const Tensor& vector) {
+  const Tensor host = vector.to(Device{});
+  all_reduce(host);
+  if (!vector.device().is_cpu()) vector.copy_(host);
+}
 
 Communicator& alone() {
   static Alone process;

@@ -49,6 +49,12 @@ class Communicator {
   /// Adds up the vectors of all processes in place: f32 or f64, contiguous on the CPU. The engine
   /// chooses the order of the additions, so the bits depend on the number of processes.
   virtual void all_reduce(const Tensor& vector) = 0;
+  /// The same two for memory of `device`, the CPU or this process's GPU, whose current stream
+  /// (engine/cuda/runtime.h) reads and writes it in order. The host waits for the others. The first
+  /// call joins the GPUs, also without messages. Here they go through pinned host memory.
+  virtual void exchange_on_device(std::span<const Outgoing> out, std::span<const Incoming> in,
+                                  Device device);
+  virtual void all_reduce_on_device(const Tensor& vector);
   /// How long this process waits for another before it gives up; ten minutes at first.
   virtual void set_timeout(std::chrono::duration<double> timeout) = 0;
   /// Makes a wait of another thread throw: this process has failed and will call abort().

@@ -1,11 +1,11 @@
 // Sums over shards: within a process, then by parts of the vector over all processes.
 #include "comm/tree_sum.h"
 
-#include <algorithm>
 #include <span>
 #include <utility>
 
 #include "engine/copy.h"
+#include "engine/cuda/runtime.h"
 
 namespace fovea {
 namespace {
@@ -17,8 +17,15 @@ std::span<std::byte> bytes_of(const Tensor& vector, std::int64_t begin, std::int
 }
 std::span<std::byte> bytes_of(const Tensor& vector) { return bytes_of(vector, 0, vector.numel()); }
 
-void copy(std::span<const std::byte> from, std::span<std::byte> to) {
-  std::copy(from.begin(), from.end(), to.begin());
+Tensor slice(const Tensor& vector, std::int64_t begin, std::int64_t end) {
+  return vector.alias({end - begin}, {1}, begin);
+}
+
+/// The current stream may not be the one that the vector was allocated on.
+void use_on_current_stream(const Tensor& vector) {
+  const Device device = vector.device();
+  if (device.is_cpu()) return;
+  cuda::also_used_by(vector.storage().data(), cuda::Stream::current(device.index));
 }
 
 }  // namespace
@@ -50,6 +57,7 @@ Tensor reduce_scatter(Communicator& processes, const Shards& shards, const TreeS
   const int size = processes.size(), rank = processes.rank();
   const std::vector<TreeNode>& own = local.pieces();
   if (size == 1) return own.front().sum;
+  for (const TreeNode& piece : own) use_on_current_stream(piece.sum);
   const std::int64_t length = cuts[rank + 1] - cuts[rank];
 
   std::vector<std::vector<TreeNode>> pieces;  // of each process, my part
@@ -67,9 +75,9 @@ Tensor reduce_scatter(Communicator& processes, const Shards& shards, const TreeS
     }
   }
   for (std::size_t i = 0; i < own.size(); ++i) {
-    copy(bytes_of(own[i].sum, cuts[rank], cuts[rank + 1]), bytes_of(pieces[rank][i].sum));
+    copy_into(pieces[rank][i].sum, slice(own[i].sum, cuts[rank], cuts[rank + 1]));
   }
-  processes.exchange(out, in);
+  processes.exchange_on_device(out, in, own.front().sum.device());
 
   TreeSum whole;
   for (std::vector<TreeNode>& of_process : pieces) {
@@ -79,6 +87,7 @@ Tensor reduce_scatter(Communicator& processes, const Shards& shards, const TreeS
 }
 
 void all_gather(Communicator& processes, const Tensor& vector, const Cuts& cuts) {
+  use_on_current_stream(vector);
   std::vector<Outgoing> out;
   std::vector<Incoming> in;
   const auto part = [&](int rank) { return bytes_of(vector, cuts[rank], cuts[rank + 1]); };
@@ -87,7 +96,7 @@ void all_gather(Communicator& processes, const Tensor& vector, const Cuts& cuts)
     out.push_back({other, part(processes.rank())});
     in.push_back({other, part(other)});
   }
-  processes.exchange(out, in);
+  processes.exchange_on_device(out, in, vector.device());
 }
 
 Tensor sum_over_shards(Communicator& processes, const Shards& shards, const TreeSum& local) {
@@ -97,7 +106,7 @@ Tensor sum_over_shards(Communicator& processes, const Shards& shards, const Tree
   const Tensor part = reduce_scatter(processes, shards, local, cuts);
   const Tensor sum = empty({length}, part.options());
   const int rank = processes.rank();
-  copy(bytes_of(part), bytes_of(sum, cuts[rank], cuts[rank + 1]));
+  copy_into(slice(sum, cuts[rank], cuts[rank + 1]), part);
   all_gather(processes, sum, cuts);
   return sum;
 }

@@ -29,7 +29,7 @@ struct TreeNode {
 /// Sums of consecutive shards, or of subtrees, as far as they can be added.
 class TreeSum {
  public:
-  /// Adds the node after those before. Its tensor, f32 or f64 [n] on the CPU, is taken over.
+  /// Adds the node after those before. Its tensor, f32 or f64 [n], is taken over.
   void add(TreeNode node);
   /// The roots of the largest subtrees, in order.
   [[nodiscard]] const std::vector<TreeNode>& pieces() const { return pieces_; }
@@ -48,10 +48,11 @@ using Cuts = std::vector<std::int64_t>;
 
 /// This process's part of the sum over all shards. `local` has the process's own shards added, one
 /// by one; their number over all processes is a power of two. Each process sends the parts of the
-/// others of each of its pieces; with a power of two of processes it has one.
+/// others of each of its pieces; with a power of two of processes it has one. The vectors may be on
+/// a GPU, whose current stream does the work.
 [[nodiscard]] Tensor reduce_scatter(Communicator& processes, const Shards& shards,
                                     const TreeSum& local, const Cuts& cuts);
-/// Copies the part of each process of the vector, contiguous on the CPU, to all others.
+/// Copies the part of each process of the contiguous vector to all others.
 void all_gather(Communicator& processes, const Tensor& vector, const Cuts& cuts);
 /// Both: the sum over all shards, in every process. Each process sends 2 (P - 1) / P of the vector
 /// if the number of processes is a power of two.

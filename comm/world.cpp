@@ -1,6 +1,8 @@
 // Joining the processes of a launcher, and the accidents in which each believes to be alone.
 #include "comm/world.h"
 
+#include <utility>
+
 #include "base/error.h"
 #include "comm/launcher.h"
 
@@ -19,7 +21,7 @@ std::unique_ptr<Communicator> join_world() {
   check(world->size() > 1 || by->size == 1, by->name, " says that ", by->size,
         " processes were started together, but MPI knows one: each would run alone in the same ",
         "folder; start the program with the mpirun of the MPI that it was built with");
-  return world;
+  return detail::with_nccl(std::move(world));
 }
 
 }  // namespace fovea

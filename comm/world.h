@@ -16,6 +16,9 @@ namespace detail {
 /// Initialises MPI; null if the program was built without it. mpi.cpp, no_mpi.cpp.
 [[nodiscard]] std::unique_ptr<Communicator> start_mpi();
 [[nodiscard]] bool has_mpi();
+/// The same processes, which exchange memory of GPUs through NCCL; `processes` itself if the
+/// program was built without it. nccl.cpp, no_nccl.cpp.
+[[nodiscard]] std::unique_ptr<Communicator> with_nccl(std::unique_ptr<Communicator> processes);
 }  // namespace detail
 
 }  // namespace fovea

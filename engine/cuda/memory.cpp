@@ -108,7 +108,9 @@ class DeviceBlocks {
 
   void add_user(void* data, Stream stream) {
     const std::lock_guard lock(mutex_);
-    Live& live = live_.at(data);
+    const auto found = live_.find(data);
+    if (found == live_.end()) return;
+    Live& live = found->second;
     const auto known = std::find(live.users.begin(), live.users.end(), stream);
     if (known == live.users.end() && stream != live.place.stream) live.users.push_back(stream);
   }

@@ -20,9 +20,13 @@ void set_device(int) { fail(kReason); }
 
 Stream Stream::compute(int) { fail(kReason); }
 Stream Stream::upload(int) { fail(kReason); }
+Stream Stream::exchange(int) { fail(kReason); }
 Stream Stream::current(int) { fail(kReason); }
 void Stream::synchronize() const { fail(kReason); }
+bool Stream::is_empty() const { fail(kReason); }
 void Stream::wait_for(Stream) const { fail(kReason); }
+void Stream::wait_for(const Moment&) const { fail(kReason); }
+Moment Stream::now() const { fail(kReason); }
 StreamScope::StreamScope(Stream stream) : before_(stream) { fail(kReason); }
 StreamScope::~StreamScope() = default;
 
@@ -41,6 +45,14 @@ PrivatePool::Scope::~Scope() = default;
 void copy_host_to_device(void*, const void*, std::size_t, int) { fail(kReason); }
 void copy_device_to_host(void*, const void*, std::size_t, int) { fail(kReason); }
 void copy_device_to_device(void*, int, const void*, int, std::size_t) { fail(kReason); }
+
+class HostStage::Memory {};
+HostStage::HostStage(std::size_t, int) { fail(kReason); }
+HostStage::~HostStage() = default;
+std::byte* HostStage::data() const { fail(kReason); }
+void HostStage::fetch(std::size_t, const void*, std::size_t) const { fail(kReason); }
+void HostStage::put(std::size_t, void*, std::size_t) const { fail(kReason); }
+
 void synchronize(int) { fail(kReason); }
 void drain(int) noexcept {}
 Traffic traffic() { return {}; }

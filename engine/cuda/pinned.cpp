@@ -11,6 +11,7 @@ namespace fovea::cuda {
 struct PinnedMemory::Block {
   std::byte* data = nullptr;
   std::size_t bytes = 0;
+  bool is_lent = false;
   Event free_after;
 
   explicit Block(std::size_t size) : bytes(size) {
@@ -30,24 +31,32 @@ PinnedMemory& PinnedMemory::of(int device) {
   return all.try_emplace(device).first->second;
 }
 
-/// Allocates a new block when no free one is large enough; sizes are powers of two to keep them
-/// few.
-std::byte* PinnedMemory::take(std::size_t bytes) {
-  const auto fits = [&](const std::unique_ptr<Block>& block) {
-    return block->bytes >= bytes && block->free_after.is_passed();
+/// Allocates a new block when none of its size is free; sizes are powers of two to keep them few.
+PinnedMemory::Block& PinnedMemory::take(std::size_t bytes) {
+  std::size_t size = 4096;
+  while (size < bytes) size *= 2;
+  const std::lock_guard lock(mutex_);
+  const auto is_free = [&](const std::unique_ptr<Block>& block) {
+    return block->bytes == size && !block->is_lent && block->free_after.is_passed();
   };
-  auto found = std::find_if(blocks_.begin(), blocks_.end(), fits);
+  auto found = std::find_if(blocks_.begin(), blocks_.end(), is_free);
   if (found == blocks_.end()) {
-    std::size_t size = 4096;
-    while (size < bytes) size *= 2;
     blocks_.push_back(std::make_unique<Block>(size));
     found = blocks_.end() - 1;
   }
-  std::rotate(blocks_.begin(), found, found + 1);  // give_back() refers to the first block
-  return blocks_.front()->data;
+  std::rotate(blocks_.begin(), found, found + 1);
+  blocks_.front()->is_lent = true;
+  return *blocks_.front();
 }
 
-void PinnedMemory::give_back(cudaStream_t stream) { blocks_.front()->free_after.record(stream); }
+PinnedMemory::Loan::Loan(PinnedMemory& owner, std::size_t bytes)
+    : owner_(owner), block_(owner.take(bytes)) {}
+PinnedMemory::Loan::~Loan() {
+  const std::lock_guard lock(owner_.mutex_);
+  block_.is_lent = false;
+}
+std::byte* PinnedMemory::Loan::data() const { return block_.data; }
+void PinnedMemory::Loan::keep_for(cudaStream_t stream) const { block_.free_after.record(stream); }
 
 PinnedMemory::PinnedMemory() = default;
 PinnedMemory::~PinnedMemory() = default;

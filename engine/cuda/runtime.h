@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "engine/storage.h"
@@ -20,6 +21,15 @@ namespace fovea::cuda {
 /// Makes `device` this thread's current device, on which kernels run.
 void set_device(int device);
 
+class Event;
+
+/// A point in a stream's work.
+class Moment {
+ private:
+  friend class Stream;
+  std::shared_ptr<const Event> event_;
+};
+
 /// A queue of work on one device. Its work runs in order and concurrently with other streams. A
 /// handle; streams live as long as the program. None is CUDA's legacy default stream, which
 /// synchronises with all others.
@@ -29,14 +39,21 @@ class Stream {
   static Stream compute(int device);
   /// The stream of copies that overlap with the ops.
   static Stream upload(int device);
+  /// The stream of exchanges with other processes.
+  static Stream exchange(int device);
   /// This thread's stream: compute(), or the one of the innermost StreamScope.
   static Stream current(int device);
 
   [[nodiscard]] int device() const { return device_; }
   [[nodiscard]] void* handle() const { return handle_; }  ///< a cudaStream_t
   void synchronize() const;  ///< blocks the host until the stream is empty
+  [[nodiscard]] bool is_empty() const;
   /// Orders work enqueued on this stream from here on after all work enqueued on `other` so far.
   void wait_for(Stream other) const;
+  /// The same after all work that was enqueued on another stream at that moment.
+  void wait_for(const Moment& moment) const;
+  /// The point behind all work enqueued so far.
+  [[nodiscard]] Moment now() const;
   friend auto operator<=>(const Stream&, const Stream&) = default;
 
  private:
@@ -63,7 +80,8 @@ class StreamScope {
 [[nodiscard]] void* allocate(std::size_t bytes, int device);
 void deallocate(void* data, std::size_t bytes, int device);
 /// Declares that `data` is used by a stream other than the one it was allocated on. Once freed, it
-/// is reused only after the work enqueued on that stream by then.
+/// is reused only after the work enqueued on that stream by then. Memory that allocate() has not
+/// returned is left to its owner.
 void also_used_by(void* data, Stream stream);
 [[nodiscard]] MemoryStats memory_stats(int device);
 /// Resets the peak, after waiting for streams that still use freed memory.
@@ -102,6 +120,23 @@ class PrivatePool {
 void copy_host_to_device(void* device_data, const void* host, std::size_t bytes, int device);
 /// Blocks the host until the bytes have arrived.
 void copy_device_to_host(void* host, const void* device_data, std::size_t bytes, int device);
+/// Pinned host memory between a device and another process. Copies run in the order of the current
+/// stream, and the host does not wait.
+class HostStage {
+ public:
+  HostStage(std::size_t bytes, int device);
+  ~HostStage();  ///< the memory is reused after the copies from it
+  HostStage(const HostStage&) = delete;
+  HostStage& operator=(const HostStage&) = delete;
+
+  [[nodiscard]] std::byte* data() const;
+  void fetch(std::size_t at, const void* device_data, std::size_t bytes) const;  ///< to data() + at
+  void put(std::size_t at, void* device_data, std::size_t bytes) const;
+
+ private:
+  class Memory;
+  std::unique_ptr<Memory> memory_;
+};
 /// Ordered on both devices' current streams.
 void copy_device_to_device(void* to, int to_device, const void* from, int from_device,
                            std::size_t bytes);

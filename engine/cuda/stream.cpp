@@ -10,15 +10,15 @@
 namespace fovea::cuda {
 namespace {
 
-/// The two streams of a device, and an event that orders one after another. It may be recorded
+/// The streams of a device, and an event that orders one after another. It may be recorded
 /// again as soon as the wait for it has been enqueued.
 struct Streams {
   int device;
-  cudaStream_t compute = nullptr, upload = nullptr;
+  cudaStream_t compute = nullptr, upload = nullptr, exchange = nullptr;
   Event event;
 
   explicit Streams(int of) : device((set_device(of), of)) {
-    for (cudaStream_t* stream : {&compute, &upload}) {
+    for (cudaStream_t* stream : {&compute, &upload, &exchange}) {
       cuda_check(cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking), "cudaStreamCreate");
     }
   }
@@ -46,6 +46,7 @@ cudaStream_t native(Stream stream) { return static_cast<cudaStream_t>(stream.han
 
 Stream Stream::compute(int device) { return {device, streams_of(device).compute}; }
 Stream Stream::upload(int device) { return {device, streams_of(device).upload}; }
+Stream Stream::exchange(int device) { return {device, streams_of(device).exchange}; }
 
 Stream Stream::current(int device) {
   const auto found = overrides().find(device);
@@ -57,6 +58,12 @@ void Stream::synchronize() const {
   cuda_check(cudaStreamSynchronize(native(*this)), "wait for a stream");
 }
 
+bool Stream::is_empty() const {
+  const cudaError_t status = cudaStreamQuery(native(*this));
+  if (status != cudaErrorNotReady) cuda_check(status, "cudaStreamQuery");
+  return status == cudaSuccess;
+}
+
 void Stream::wait_for(Stream other) const {
   if (*this == other) return;
   Streams& streams = streams_of(other.device());
@@ -65,6 +72,20 @@ void Stream::wait_for(Stream other) const {
   streams.event.record(native(other));
   set_device(device_);
   streams.event.hold(native(*this));
+}
+
+Moment Stream::now() const {
+  set_device(device_);
+  const auto event = std::make_shared<Event>();
+  event->record(native(*this));
+  Moment moment;
+  moment.event_ = event;
+  return moment;
+}
+
+void Stream::wait_for(const Moment& moment) const {
+  set_device(device_);
+  moment.event_->hold(native(*this));
 }
 
 StreamScope::StreamScope(Stream stream) : before_(Stream::current(stream.device())) {

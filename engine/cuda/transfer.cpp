@@ -63,6 +63,38 @@ void copy_device_to_device(void* to, int to_device, const void* from, int from_d
   source.wait_for(destination);  // the source may be freed or overwritten from then on
 }
 
+class HostStage::Memory {
+ public:
+  Memory(std::size_t bytes, int device)
+      : device_(device), loan_(PinnedMemory::of((set_device(device), device)), bytes) {}
+
+  [[nodiscard]] std::byte* data() const { return loan_.data(); }
+  void copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) const {
+    if (bytes == 0) return;
+    const cudaStream_t stream = stream_on(device_);
+    const bool is_up = kind == cudaMemcpyHostToDevice;
+    ++(is_up ? counters().copies_to_device : counters().copies_to_host);
+    cuda_check(cudaMemcpyAsync(to, from, bytes, kind, stream),
+               is_up ? "copy to the device" : "copy to the host");
+    loan_.keep_for(stream);
+  }
+
+ private:
+  int device_;
+  PinnedMemory::Loan loan_;
+};
+
+HostStage::HostStage(std::size_t bytes, int device)
+    : memory_(std::make_unique<Memory>(bytes, device)) {}
+HostStage::~HostStage() = default;
+std::byte* HostStage::data() const { return memory_->data(); }
+void HostStage::fetch(std::size_t at, const void* device_data, std::size_t bytes) const {
+  memory_->copy(data() + at, device_data, bytes, cudaMemcpyDeviceToHost);
+}
+void HostStage::put(std::size_t at, void* device_data, std::size_t bytes) const {
+  memory_->copy(device_data, data() + at, bytes, cudaMemcpyHostToDevice);
+}
+
 void synchronize(int device) {
   ++counters().synchronisations;
   set_device(device);

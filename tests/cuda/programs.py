@@ -13,6 +13,7 @@ import math
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -21,6 +22,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "programs")
 from small_data import small_cifar, small_coco  # noqa: E402
 from tiny_training import tiny_model  # noqa: E402
 
+ENVIRONMENT = {"FOVEA_FAKE_DEVICES": "2", "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+               "OMPI_MCA_hwloc_base_binding_policy": "none"}
 ROOMS = ["--dataset", "rooms", "--fraction", "0.005"]
 MAE = ["--decoder-embed-dim", "8", "--decoder-depth", "1", "--decoder-num-heads", "2"]
 SMALL = ["--depth", "2", "--embed-dim", "12", "--num-heads", "2", "--patch-size", "8"]
@@ -36,11 +39,15 @@ ANALYSES = {  # of the model that is trained, or of another one's initial values
 
 class Checks:
     def __init__(self, programs, folder):
-        self.programs, self.folder, self.failed = programs, folder, 0
+        self.programs, self.folder, self.failed, self.launcher = programs, folder, 0, []
+
+    def start(self, program, *flags, env=()):
+        return subprocess.run([*self.launcher, self.programs / program, *map(str, flags)], capture_output=True, text=True,
+                              cwd=self.folder, timeout=900,
+                              env={**os.environ, **ENVIRONMENT, "FOVEA_DATA": str(self.folder / "cifar"), **dict(env)})
 
     def run(self, program, *flags):
-        done = subprocess.run([self.programs / program, *map(str, flags)], capture_output=True, text=True,
-                              cwd=self.folder, timeout=900, env={**os.environ, "FOVEA_DATA": str(self.folder / "cifar")})
+        done = self.start(program, *flags)
         if done.returncode != 0:
             self.that(f"{program} {' '.join(map(str, flags[:3]))}", False, (done.stderr or done.stdout).strip()[-300:])
         return done.stdout
@@ -116,6 +123,21 @@ def check_detection(checks):
     checks.that("evaluate: the CPU's average precision", not differ(*boxes, 1e-4), differ(*boxes, 1e-4))
 
 
+def check_processes(checks):
+    """Two processes with a GPU each, through host memory, have one process's losses."""
+    if shutil.which("mpirun") is None or checks.programs.name != "fake":
+        return print("skipped: two processes: there is no mpirun, or the programs are not those of a fake device")
+    losses = []
+    for processes in (1, 2):
+        checks.launcher = ["mpirun", "--oversubscribe", "-n", "2"] if processes == 2 else []
+        losses.append(train(checks, "train_cifar", "vit_tiny_patch8_32", "cuda", f"on-{processes}", *SMALL, "--shards", "2"))
+    checks.that("train_cifar: two processes have one's losses", len(losses[1]) == 3 and losses[0] == losses[1], str(losses))
+    refused = checks.start("train_cifar", "--device", "cuda", "--dataset", "builtin", env={"FOVEA_FAKE_DEVICES": "1"})
+    checks.launcher = []
+    checks.that("train_cifar: two processes on one GPU", "2 processes of a machine see 1 GPU(s)" in refused.stderr,
+                refused.stderr[-300:])
+
+
 def check_inspect(checks, model, analyses):
     for name, other in analyses.items():
         what = ["--model", other[0], "--model-args", json.dumps(other[1])] if other else [model]
@@ -145,6 +167,7 @@ def main():
         check_training(checks, "train_diffusion", "dit_s_8_32", *SMALL)
         check_training(checks, "train_depth", "depth_cpvt_tiny_peg0_patch8_24x32", *SMALL)
         check_evaluate(checks, "train_cifar")
+        check_processes(checks)
         check_detection(checks)
         text = checks.run("summary", "vit_tiny_patch8_32", *SMALL, "--device", "cuda")
         checks.that("summary: memory of the device", "(cuda:0)" in text, text[-300:])

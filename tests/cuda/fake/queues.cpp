@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <thread>
 #include <utility>
 
 #include "tests/cuda/emulator/machine.h"
@@ -44,6 +45,13 @@ void name_kernels() {
 
 }  // namespace
 
+void YieldingMutex::yield() {
+  const int depth = depth_;
+  for (int i = 0; i < depth; ++i) unlock();
+  std::this_thread::yield();
+  for (int i = 0; i < depth; ++i) lock();
+}
+
 Queues& Queues::instance() {
   static Queues& queues = *[] {
     auto* const all = new Queues;
@@ -74,6 +82,9 @@ bool Queues::step(const std::function<bool(cudaStream_t)>& among) {
   for (cudaStream_t stream : streams_) {
     if (is_runnable(*stream) && (!among || among(stream))) runnable.push_back(stream);
   }
+  const auto has_time = [&](cudaStream_t stream) { return !delayed.contains(stream); };
+  const bool all_have_time = std::none_of(runnable.begin(), runnable.end(), has_time);
+  if (!all_have_time || from_others > 0) std::erase_if(runnable, std::not_fn(has_time));
   if (runnable.empty()) return false;
   // The set is ordered by address, which differs between runs; the draw must not depend on it.
   std::sort(runnable.begin(), runnable.end(),
@@ -92,10 +103,10 @@ bool Queues::step(const std::function<bool(cudaStream_t)>& among) {
 template <class Done>
 void Queues::run_until(Done done) {
   while (!done()) {
-    if (!step({})) {
-      report("a stream waits for what nobody will do");
-      return;
-    }
+    if (step({})) continue;
+    if (!findings_.empty()) return;
+    if (from_others == 0) return report("a stream waits for what nobody will do");
+    mutex.yield();
   }
 }
 
@@ -161,6 +172,30 @@ void Queues::finish_device(int device) {
       return stream->device != device || stream->works.empty();
     });
   });
+}
+
+bool Queues::poll(cudaStream_t stream) {
+  const std::lock_guard lock(mutex);
+  if (!stream->works.empty() && !step({}) && from_others == 0 && findings_.empty()) {
+    report("a stream waits for what nobody will do");
+  }
+  return stream->works.empty();
+}
+
+cudaStream_t Queues::create_stream(int device) {
+  const std::lock_guard lock(mutex);
+  static std::uint64_t number = 0;
+  auto* const stream = new CUstream_st;
+  stream->device = device;
+  stream->number = number++;
+  streams_.insert(stream);
+  return stream;
+}
+
+void Queues::destroy(cudaStream_t stream) {
+  const std::lock_guard lock(mutex);
+  streams_.erase(stream);
+  delete stream;
 }
 
 bool Queues::spoils_capture() {

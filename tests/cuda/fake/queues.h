@@ -85,14 +85,37 @@ struct Counts {
   std::int64_t allocations = 0;
 };
 
+/// A recursive mutex whose owner can let other threads go first.
+class YieldingMutex {
+ public:
+  void lock() {
+    mutex_.lock();
+    ++depth_;
+  }
+  void unlock() {
+    --depth_;
+    mutex_.unlock();
+  }
+  /// Unlocks it for a moment, however often the thread has locked it.
+  void yield();
+
+ private:
+  std::recursive_mutex mutex_;
+  int depth_ = 0;
+};
+
 /// The streams of all devices. Every function locks the mutex.
 class Queues {
  public:
   static Queues& instance();
 
-  std::recursive_mutex mutex;
+  YieldingMutex mutex;
   Counts counts;
   Pace pace = Pace::drawn;
+  /// Work that only another thread can make possible: a message whose other half is still to come.
+  std::int64_t from_others = 0;
+  /// Streams that come last: they run when no other one can, and no message is underway.
+  std::set<cudaStream_t> delayed;
   /// Sets the seed for the order of streams, blocks, warps and lanes; also set by FOVEA_FAKE_SEED.
   void set_seed(std::uint64_t seed);
 
@@ -103,13 +126,15 @@ class Queues {
   void finish(cudaStream_t stream);
   void finish(const std::shared_ptr<Mark>& mark);
   void finish_device(int device);
+  /// Runs an operation, if one is runnable, and says whether the stream is empty.
+  [[nodiscard]] bool poll(cudaStream_t stream);
 
   cudaError_t begin_capture(cudaStream_t stream);
   cudaError_t end_capture(cudaStream_t stream, Graph& graph);
   void launch(const Graph& graph, cudaStream_t stream);
 
-  void remember(cudaStream_t stream) { streams_.insert(stream); }
-  void forget(cudaStream_t stream) { streams_.erase(stream); }
+  [[nodiscard]] cudaStream_t create_stream(int device);
+  void destroy(cudaStream_t stream);
   [[nodiscard]] bool knows(cudaStream_t stream) const { return streams_.contains(stream); }
   /// True if any stream is capturing: blocking calls are then errors and invalidate the capture.
   [[nodiscard]] bool spoils_capture();

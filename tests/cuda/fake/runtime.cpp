@@ -6,11 +6,13 @@
 
 #include "cuda_runtime.h"
 #include "tests/cuda/fake/queues.h"
+#include "tests/cuda/fake/ranges.h"
 
-using fovea::emulate::ByteState;
 using fovea::emulate::DeviceMemory;
 using fovea::emulate::Machine;
 using fovea::emulate::Memory;
+using fovea::fake::mark_written;
+using fovea::fake::objection;
 using fovea::fake::Queues;
 
 namespace {
@@ -28,12 +30,14 @@ int device_count() {
 
 /// The return value of a call: errors are recorded, and device errors persist.
 cudaError_t result(cudaError_t error) {
+  const std::lock_guard lock(Queues::instance().mutex);
   if (!Queues::instance().findings().empty()) error = cudaErrorLaunchFailure;
   if (error != cudaSuccess) last_error = error;
   return error;
 }
 
 cudaError_t refuse(const std::string& why) {
+  const std::lock_guard lock(Queues::instance().mutex);
   Queues::instance().report(why);
   return result(cudaErrorInvalidValue);
 }
@@ -54,29 +58,6 @@ bool is_pinned(const void* data, std::size_t bytes) {
 }
 
 const Memory& device_memory() { return DeviceMemory::instance().bytes(); }
-
-/// The reason why a range of device memory cannot be copied from or to; empty if it can.
-std::string objection(const char* what, const void* data, std::size_t bytes, bool is_read) {
-  const Memory& memory = device_memory();
-  if (!memory.holds(data)) return std::string(what) + ": not memory of a device";
-  const std::size_t first = memory.offset_of(data);
-  for (std::size_t i = 0; i < bytes; ++i) {
-    const ByteState state = memory.state(first + i);
-    const char* const why = state == ByteState::outside ? ": out of bounds"
-                            : state == ByteState::freed ? ": memory that was freed"
-                            : is_read && state == ByteState::undefined
-                                ? ": memory that nobody has written"
-                                : nullptr;
-    if (why == nullptr) continue;
-    return std::string(what) + " of " + std::to_string(bytes) + " bytes, " +
-           DeviceMemory::instance().place_of(first + i) + why;
-  }
-  return {};
-}
-
-void mark_written(const void* data, std::size_t bytes) {
-  device_memory().set(device_memory().offset_of(data), bytes, ByteState::valid);
-}
 
 std::map<std::pair<const void*, int>, std::size_t>& shared_limits() {
   static auto& limits = *new std::map<std::pair<const void*, int>, std::size_t>;
@@ -293,11 +274,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
   Queues& queues = Queues::instance();
   const std::lock_guard lock(queues.mutex);
   if (flags != cudaStreamNonBlocking) return refuse("a stream that waits for the legacy stream");
-  static std::uint64_t number = 0;
-  *stream = new CUstream_st;
-  (*stream)->device = current_device;
-  (*stream)->number = number++;
-  queues.remember(*stream);
+  *stream = queues.create_stream(current_device);
   return result(cudaSuccess);
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
@@ -305,9 +282,17 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   const std::lock_guard lock(queues.mutex);
   if (!is_stream(stream)) return refuse("a stream is destroyed that does not exist");
   queues.finish(stream);
-  queues.forget(stream);
-  delete stream;
+  queues.destroy(stream);
   return result(cudaSuccess);
+}
+cudaError_t cudaStreamQuery(cudaStream_t stream) {
+  Queues& queues = Queues::instance();
+  const std::lock_guard lock(queues.mutex);
+  if (!is_stream(stream)) return refuse(std::string("query: ") + kNoStream);
+  if (queues.spoils_capture()) return result(cudaErrorStreamCaptureUnsupported);
+  const bool is_empty = queues.poll(stream);
+  const cudaError_t status = result(cudaSuccess);
+  return status == cudaSuccess && !is_empty ? cudaErrorNotReady : status;
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   Queues& queues = Queues::instance();
