@@ -1,8 +1,11 @@
 // Training in shards: the same bits for any number of processes.
 #include <doctest/doctest.h>
 
+#include "data/sources/builtin.h"
+#include "tests/support/temporary_folder.h"
 #include "tests/support/thread_world.h"
 #include "tests/support/tiny_run.h"
+#include "tests/support/train_watch.h"
 
 namespace fovea {
 namespace {
@@ -99,6 +102,52 @@ TEST_CASE("autoencoders and their discriminators have the same bits on any numbe
 
 TEST_CASE("diffusion has the same bits on any number of processes") {
   check_processes(tiny_diffusion_config());
+}
+
+/// The built-in pictures, of which each tenth is broken.
+class PartlyBroken : public Builtin {
+ public:
+  PartlyBroken() : Builtin(Split::train, {.seed = 3, .train_size = 50, .test_size = 20}) {}
+  [[nodiscard]] Sample get(std::int64_t index) const override {
+    if (index % 10 == 3) throw ImageError("picture " + std::to_string(index) + ": damaged");
+    return Builtin::get(index);
+  }
+};
+
+/// Trains an epoch with these pictures. Returns the bits and what the first process tells the user.
+std::pair<Bits, std::set<std::string>> trained_with_broken(int processes, double limit) {
+  TrainConfig config = tiny_config();
+  config.images.loader.batch_size = 16;
+  config.loop.shards = 8;
+  config.loop.max_steps = 5;
+  config.run.bad_image_limit = limit;
+  std::pair<Bits, std::set<std::string>> found;
+  test::in_threads(processes, [&](Communicator& process) {
+    Notices notices;
+    const Datasets data{std::make_shared<PartlyBroken>(), tiny_data().test};
+    auto model = start_model(config, data, notices);
+    Trainer trainer = make_trainer(config, data, std::move(model), nullptr, process);
+    TrainWatch watch;
+    std::set<std::string> told;
+    watch.on_notice = [&](const std::string& text) { told.insert(text); };
+    CHECK_FALSE(trainer.fit(watch));
+    const Bits bits = bits_of(trainer);
+    if (process.is_first()) found = {bits, told};
+  });
+  return found;
+}
+
+TEST_CASE("broken images are replaced alike on any number of processes, and the first names all") {
+  const auto expected = trained_with_broken(1, 0.1);
+  CHECK(expected.second.size() == 5);
+  for (const int processes : {2, 3}) CHECK(trained_with_broken(processes, 0.1) == expected);
+}
+
+TEST_CASE("the broken images of all processes together reach the limit") {
+  for (const int processes : {1, 4}) {
+    const std::string message = message_of([&] { (void)trained_with_broken(processes, 0.07); });
+    CHECK(contains(message, "of 50 images are broken"));
+  }
 }
 
 }  // namespace

@@ -18,7 +18,8 @@ GradientBuckets::GradientBuckets(std::vector<Tensor> parameters, Communicator& p
     : parameters_(std::move(parameters)),
       processes_(processes),
       shards_(shards),
-      summing_(summing) {
+      summing_(summing),
+      queue_(parameters_.empty() ? Device{} : parameters_.front().device()) {
   std::reverse(parameters_.begin(), parameters_.end());
   std::int64_t filled = bytes;
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
@@ -75,7 +76,7 @@ void GradientBuckets::share_values() const {
   const NoGrad no_grad;
   for (const Bucket& bucket : buckets_) {
     const std::span<const Tensor> own = parameters_of(bucket);
-    const Tensor flat = empty({bucket.length}, {own.front().dtype(), {}});
+    const Tensor flat = empty({bucket.length}, own.front().options());
     for_each_part(flat, own, [&](std::size_t i, const Tensor& part) { part.copy_(own[i]); });
     all_gather(processes_, flat, bucket.cuts);
     for_each_part(flat, own, [&](std::size_t i, const Tensor& part) { own[i].copy_(part); });
@@ -117,7 +118,7 @@ Tensor GradientBuckets::flat(const Bucket& bucket) {
     reached_[bucket.first + i] = 1;
     seen_[bucket.first + i] = seen(own[i]);
   });
-  return flat.to(Device{});
+  return flat;
 }
 
 void GradientBuckets::complete(const Tensor& parameter) {
@@ -130,14 +131,18 @@ void GradientBuckets::complete(const Tensor& parameter) {
 void GradientBuckets::send(Bucket& bucket) {
   bucket.local.add({0, shards_.end - 1, flat(bucket)});
   if (processes_.size() == 1) return sum(bucket);
-  background_.run([this, &bucket] { sum(bucket); });
+  background_.run([this, &bucket, ready = queue_.after_ops()] {
+    const ExchangeQueue::Scope scope(queue_, ready);
+    sum(bucket);
+    queue_.share(bucket.sum);
+  });
 }
 
 void GradientBuckets::sum(Bucket& bucket) const {
   const TreeSum local = std::exchange(bucket.local, {});
   if (summing_ == Summing::engine) {
     bucket.sum = local.pieces().front().sum;
-    processes_.all_reduce(bucket.sum);
+    processes_.all_reduce_on_device(bucket.sum);
   } else if (bucket.cuts.empty()) {
     bucket.sum = sum_over_shards(processes_, shards_, local);
   } else {
@@ -165,16 +170,16 @@ void GradientBuckets::require_complete() const {
 void GradientBuckets::finish() {
   const NoGrad no_grad;
   background_.finish();
+  queue_.hold_ops();
   for (const std::vector<double>& theirs : all_gather(processes_, reached_)) {
     for (std::size_t i = 0; i < reached_.size(); ++i)
       reached_[i] = std::max(reached_[i], theirs[i]);
   }
   for (const Bucket& bucket : buckets_) {
     const std::span<const Tensor> own = parameters_of(bucket);
-    for_each_part(bucket.sum.to(own.front().device()), own,
-                  [&](std::size_t i, const Tensor& gradient) {
-                    if (reached_[bucket.first + i] != 0) own[i].set_grad(gradient);
-                  });
+    for_each_part(bucket.sum, own, [&](std::size_t i, const Tensor& gradient) {
+      if (reached_[bucket.first + i] != 0) own[i].set_grad(gradient);
+    });
   }
 }
 

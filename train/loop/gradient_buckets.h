@@ -10,6 +10,7 @@
 
 #include "comm/background.h"
 #include "comm/communicator.h"
+#include "comm/exchange_queue.h"
 #include "comm/shards.h"
 #include "comm/tree_sum.h"
 #include "engine/tensor.h"
@@ -93,6 +94,7 @@ class GradientBuckets {
   std::size_t sent_ = 0;         ///< buckets
   std::vector<double> reached_;  ///< 1: the parameter has a gradient
   std::vector<Seen> seen_;
+  ExchangeQueue queue_;    ///< of the parameters' device
   Background background_;  ///< last: it ends before what its tasks use
 };
 

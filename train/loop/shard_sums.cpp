@@ -59,7 +59,7 @@ void ShardSums::take(std::int64_t shard) {
   const NoGrad no_grad;
   shard + 1 == shards_.end ? gradients_.take_last() : gradients_.take(shard);
   store_.zero_grad();
-  if (!statistics_.empty()) changes_.add({0, shard, flat_changes().to(Device{})});
+  if (!statistics_.empty()) changes_.add({0, shard, flat_changes()});
   copy(before_, statistics_);
   counted_one_ = copies_of(counters_);
   copy(counted_, counters_);
@@ -87,9 +87,9 @@ void ShardSums::finish_statistics() {
   if (summing_ == Summing::tree) {
     sum = sum_over_shards(processes_, shards_, changes);
   } else {
-    processes_.all_reduce(sum);
+    processes_.all_reduce_on_device(sum);
   }
-  const Tensor mean = sum.to(store_.options().device) * (1 / static_cast<double>(shards_.count));
+  const Tensor mean = sum * (1 / static_cast<double>(shards_.count));
   for_each_part(mean, statistics_, [&](std::size_t i, const Tensor& change) {
     statistics_[i].copy_(before_[i] + change);
   });
