@@ -201,7 +201,8 @@ int evaluate_all(const Together& together, int argc, char** argv) {
   if (request.checkpoints.empty()) request.checkpoints.emplace_back();
   if (request.threads > 0) set_num_threads(static_cast<int>(request.threads));
   check_request(request);
-  request.device = to_string(local_device(parse_device(request.device), together.processes));
+  std::string& device = request.load.device;
+  device = to_string(local_device(parse_device(device), together.processes));
   if (request.task() == TaskKind::detection) {
     evaluate_detectors(request);
     return 0;

@@ -180,6 +180,7 @@ const std::vector<Place> kPlaces = {
      "examples/.*|tests/(consumer|readme)/.*|cmake/installed_headers\\.cmake"},  // as users do
     {"#include <cuda_runtime", "engine/cuda/.*"},
     {"#include <cublas", "ops/product/cuda_cublaslt\\.h"},
+    {"#include <nccl", "comm/nccl\\.cpp|tests/cuda/.*"},
     {"#include <CLI/", "apps/cli\\.cpp"},
     {"#pragma omp", "engine/parallel\\.cpp"},
     {"__CUDACC__", "engine/device\\.h"},
