@@ -16,7 +16,7 @@ namespace fovea {
 namespace {
 
 /// The step of the run's last state, which needs only the file's header.
-std::int64_t step_of(const std::filesystem::path& state) try {
+std::int64_t saved_step(const std::filesystem::path& state) try {
   return parse_run_progress(value_or(list_safetensors(state).metadata, "progress", "")).step;
 } catch (const std::exception& error) {
   fail(state.string(), ": its progress cannot be read: ", error.what());
@@ -26,7 +26,7 @@ std::int64_t step_of(const std::filesystem::path& state) try {
 std::vector<KeptState> states_of(const RunPaths& run) {
   std::vector<KeptState> states = kept_states(run);
   if (!std::filesystem::exists(run.state())) return states;
-  const std::int64_t last = step_of(run.state());
+  const std::int64_t last = saved_step(run.state());
   if (states.empty() || states.back().step < last) states.push_back({last, run.state()});
   return states;
 }
