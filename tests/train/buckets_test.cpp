@@ -17,12 +17,12 @@ struct Fixture {
              {"a", {100, 1000}}, {"b", {7}}, {"c", {300, 200}}, {"d", {1}}})
       parameters.push_back(scope.param(name, shape, normal(1)));
   }
+  void set_gradient(std::size_t i, std::int64_t shard) const {
+    const RandomKey key{static_cast<std::uint64_t>(i), static_cast<std::uint64_t>(shard)};
+    parameters[i].set_grad(rand_uniform(parameters[i].shape(), {-1, 1}, key));
+  }
   void set_gradients(std::int64_t shard) const {
-    for (std::size_t i = 0; i < parameters.size(); ++i) {
-      const auto stream = static_cast<std::uint64_t>(shard);
-      parameters[i].set_grad(
-          rand_uniform(parameters[i].shape(), {-1, 1}, {static_cast<std::uint64_t>(i), stream}));
-    }
+    for (std::size_t i = 0; i < parameters.size(); ++i) set_gradient(i, shard);
   }
 
   ParameterStore store;
@@ -32,16 +32,17 @@ struct Fixture {
 /// The sums of 8 shards' gradients in this process; `early`: the last shard's are announced.
 void add_up(const Fixture& model, GradientBuckets& buckets, const Shards& shards, bool early) {
   buckets.begin();
-  for (std::int64_t shard = shards.first; shard < shards.end; ++shard) {
+  for (std::int64_t shard = shards.first; shard + 1 < shards.end; ++shard) {
     model.set_gradients(shard);
-    if (shard + 1 < shards.end) {
-      buckets.take(shard);
-      continue;
-    }
-    for (auto p = model.parameters.rbegin(); early && p != model.parameters.rend(); ++p)
-      buckets.complete(*p);
-    buckets.take_last();
+    buckets.take(shard);
+    model.store.zero_grad();
   }
+  if (!early) model.set_gradients(shards.end - 1);
+  for (std::size_t i = model.parameters.size(); early && i-- > 0;) {
+    model.set_gradient(i, shards.end - 1);
+    buckets.complete(model.parameters[i]);
+  }
+  buckets.take_last();
   model.store.zero_grad();
   buckets.finish();
 }

@@ -67,7 +67,7 @@ TEST_CASE("a sharded optimizer has the same bits on any number of processes") {
     TrainConfig config = tiny_config();
     config.step.optimizer.kind = kind;
     config.step.ema.keep = true;
-    config.step.clip.limit = 0.1;
+    if (kind != OptimizerKind::lamb) config.step.clip.limit = 0.1;  // LAMB clips by itself
     CAPTURE(static_cast<int>(kind));
     const Bits expected = trained_bits(config, 1);
     config.loop.zero = 1;

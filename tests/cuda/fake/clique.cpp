@@ -115,8 +115,8 @@ void Clique::match(Channel& channel) {
     channel.sends.pop_front();
     channel.receives.pop_front();
     queues.from_others -= 2;
-    from->partner = to;
-    to->partner = from;
+    from->partner_group = to->group;
+    to->partner_group = from->group;
     if (from->bytes != to->bytes || from->is_of_sum != to->is_of_sum) {
       queues.report("NCCL: " + call_of(from->rank, from->group) + " " + from->name() + ", and " +
                     call_of(to->rank, to->group) + " " + to->name());
@@ -140,7 +140,7 @@ std::vector<int> Clique::awaited(int rank) const {
   for (const std::shared_ptr<Half>& half : own->halves) {
     const Group* const other = head(half->peer);
     if (half->done->is_done || other == nullptr) continue;
-    const bool meets = half->partner != nullptr && half->partner->group == other->number;
+    const bool meets = half->partner_group == other->number;
     if (!meets) ranks.push_back(half->peer);
   }
   return ranks;
@@ -170,7 +170,7 @@ bool Clique::is_deserted(int rank) const {
   const Group* const own = head(rank);
   if (own == nullptr) return false;
   return std::any_of(own->halves.begin(), own->halves.end(), [&](const auto& half) {
-    return half->partner == nullptr && members_[half->peer].has_left;
+    return half->partner_group == 0 && members_[half->peer].has_left;
   });
 }
 

@@ -25,9 +25,9 @@ struct Half {
   std::vector<std::byte> term{};  ///< taken for a sum, in place of `data`
   std::size_t bytes = 0;
   int rank = 0, peer = 0;
-  std::int64_t group = 0;           ///< number of its group
-  std::shared_ptr<Mark> started;    ///< of its group
-  std::shared_ptr<Half> partner{};  ///< the other half, once both are there
+  std::int64_t group = 0;          ///< number of its group
+  std::shared_ptr<Mark> started;   ///< of its group
+  std::int64_t partner_group = 0;  ///< of the other half, once both are there; 0: not yet
   std::shared_ptr<Mark> done{};
   bool is_aborted = false;
 
