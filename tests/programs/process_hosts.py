@@ -4,8 +4,8 @@
     tests/programs/process_hosts.py [--build build] [--speed] [--rates 1000 300]
 
 The run's tensors, progress and logs must equal those of one process. --speed: the link gets each of two bandwidths, in
-Mbit/s (tc tbf; a delay too where the kernel has netem), and the time of a step is compared with what docs/distributed.md
-predicts from the run without a limit. It must be within 25 %. Needs root and ip; exits 77 without them, without mpirun,
+Mbit/s (tc tbf; a delay too where the kernel has netem), and the time of a step is compared with a
+prediction from the run without a limit: buckets that leave evenly during the backward pass. It must be within 25 %. Needs root and ip; exits 77 without them, without mpirun,
 or if the programs were built without MPI.
 """
 import argparse
@@ -82,7 +82,8 @@ class Hosts:
 
 
 def can_delay():
-    return subprocess.run(["modprobe", "-n", "sch_netem"], capture_output=True, check=False).returncode == 0
+    modprobe = shutil.which("modprobe")
+    return modprobe is not None and subprocess.run([modprobe, "-n", "sch_netem"], capture_output=True).returncode == 0
 
 
 def times_of(folder, program):
