@@ -4,9 +4,9 @@
     tests/programs/process_hosts.py [--build build] [--speed] [--rates 1000 300]
 
 The run's tensors, progress and logs must equal those of one process. --speed: the link gets each of two bandwidths, in
-Mbit/s (tc tbf; a delay too where the kernel has netem), and the time of a step is compared with a
-prediction from the run without a limit: buckets that leave evenly during the backward pass. It must be within 25 %. Needs root and ip; exits 77 without them, without mpirun,
-or if the programs were built without MPI.
+Mbit/s (tc tbf), and the time of a step is compared with a prediction from the run without a limit: buckets that leave
+evenly during the backward pass. It must be within 25 %. Needs root and ip; exits 77 without them, without mpirun, or if
+the programs were built without MPI.
 """
 import argparse
 import json
