@@ -1,11 +1,11 @@
 // Latency and bandwidth of the communicator: mpirun -n 2 comm_bench. Prints the time of an exchange
 // of 8 bytes, what each further message of an exchange costs, and the rate of large messages.
-#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <vector>
 
 #include "base/error.h"
+#include "bench/median.h"
 #include "comm/world.h"
 
 namespace {
@@ -29,8 +29,7 @@ double exchange_seconds(Communicator& processes, int count, std::size_t bytes, i
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
     seconds.push_back(took.count());
   }
-  std::sort(seconds.begin(), seconds.end());
-  return seconds[seconds.size() / 2];
+  return bench::median(seconds);
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "base/files.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "bench/median.h"
 #include "bench/peer_process.h"
 #include "bench/photographs.h"
 #include "bench/processes.h"
@@ -118,11 +119,6 @@ std::vector<WorkloadSpec> chosen(const BenchOptions& o) {
     throw UsageError("bench: no matching workload, expected one of:" + known);
   }
   return result;
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
 }
 
 double seconds_of(Workload& workload) {

@@ -1,4 +1,4 @@
-// Each side is a child that takes a step when it is told to.
+// Every side runs in a process of its own, which takes a step for each line that it reads.
 #include "bench/processes.h"
 
 #include <algorithm>
@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "bench/child.h"
+#include "bench/median.h"
 #include "bench/peer_process.h"
 
 namespace fovea::bench {
@@ -50,11 +51,6 @@ class Peer {
  private:
   PeerProcess process_;
 };
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
 
 void compare(const WorkloadSpec& spec, const ProcessComparison& options, const std::string& self) {
   struct Side {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <utility>
 
 #include "base/error.h"
@@ -27,28 +28,40 @@ class Alone final : public Communicator {
   [[noreturn]] void abort(int code) override { std::exit(code); }
 };
 
+using Bytes = std::vector<std::byte>;
+
+/// Sends `mine` to all others. `all` has room for the bytes of each process, and those of this one.
+void exchange_with_all(Communicator& processes, std::span<const std::byte> mine,
+                       std::vector<Bytes>& all) {
+  std::vector<Outgoing> out;
+  std::vector<Incoming> in;
+  for (int other = 0; other < processes.size(); ++other) {
+    if (other == processes.rank()) continue;
+    out.push_back({other, mine});
+    in.push_back({other, all[static_cast<std::size_t>(other)]});
+  }
+  processes.exchange(out, in);
+}
+
+/// Bytes of every process, equally many.
+std::vector<Bytes> gather_equal(Communicator& processes, std::span<const std::byte> mine) {
+  std::vector<Bytes> all(static_cast<std::size_t>(processes.size()),
+                         Bytes(mine.begin(), mine.end()));
+  exchange_with_all(processes, mine, all);
+  return all;
+}
+
 /// Bytes of every process; `mine` may differ in size.
-std::vector<std::vector<std::byte>> gather_bytes(Communicator& processes,
-                                                 std::span<const std::byte> mine) {
-  const int size = processes.size(), rank = processes.rank();
-  const auto with_others = [&](auto&& out_of, auto&& in_of) {
-    std::vector<Outgoing> out;
-    std::vector<Incoming> in;
-    for (int other = 0; other < size; ++other) {
-      if (other == rank) continue;
-      out.push_back({other, out_of(other)});
-      in.push_back({other, in_of(other)});
-    }
-    processes.exchange(out, in);
-  };
-  std::vector<std::uint64_t> sizes(static_cast<std::size_t>(size));
+std::vector<Bytes> gather_bytes(Communicator& processes, std::span<const std::byte> mine) {
   const std::uint64_t own = mine.size();
-  with_others([&](int) { return std::as_bytes(std::span(&own, 1)); },
-              [&](int other) { return std::as_writable_bytes(std::span(&sizes[other], 1)); });
-  std::vector<std::vector<std::byte>> all(static_cast<std::size_t>(size));
-  for (int other = 0; other < size; ++other) all[other].resize(sizes[other]);
-  all[rank].assign(mine.begin(), mine.end());
-  with_others([&](int) { return mine; }, [&](int other) { return std::span(all[other]); });
+  std::vector<Bytes> all;
+  for (const Bytes& size : gather_equal(processes, std::as_bytes(std::span(&own, 1)))) {
+    std::uint64_t theirs = 0;
+    std::memcpy(&theirs, size.data(), sizeof theirs);
+    all.emplace_back(theirs);
+  }
+  all[static_cast<std::size_t>(processes.rank())].assign(mine.begin(), mine.end());
+  exchange_with_all(processes, mine, all);
   return all;
 }
 
@@ -104,9 +117,7 @@ Communicator& alone() {
   return process;
 }
 
-void barrier(Communicator& processes) {
-  if (processes.size() > 1) static_cast<void>(gather_bytes(processes, {}));
-}
+void barrier(Communicator& processes) { static_cast<void>(any(processes, false)); }
 
 void broadcast(Communicator& processes, std::span<std::byte> bytes) {
   std::vector<Outgoing> out;
@@ -130,7 +141,7 @@ std::string broadcast(Communicator& processes, const std::string& text) {
 
 std::vector<std::vector<double>> all_gather(Communicator& processes, std::span<const double> mine) {
   std::vector<std::vector<double>> all;
-  for (const std::vector<std::byte>& bytes : gather_bytes(processes, std::as_bytes(mine))) {
+  for (const Bytes& bytes : gather_bytes(processes, std::as_bytes(mine))) {
     std::vector<double>& numbers = all.emplace_back(bytes.size() / sizeof(double));
     std::copy(bytes.begin(), bytes.end(), std::as_writable_bytes(std::span(numbers)).begin());
   }
@@ -139,8 +150,7 @@ std::vector<std::vector<double>> all_gather(Communicator& processes, std::span<c
 
 std::vector<std::string> all_gather(Communicator& processes, const std::string& mine) {
   std::vector<std::string> all;
-  for (const std::vector<std::byte>& bytes :
-       gather_bytes(processes, std::as_bytes(std::span(mine)))) {
+  for (const Bytes& bytes : gather_bytes(processes, std::as_bytes(std::span(mine)))) {
     std::string& text = all.emplace_back(bytes.size(), '\0');
     std::copy(bytes.begin(), bytes.end(), std::as_writable_bytes(std::span(text)).begin());
   }
@@ -157,9 +167,10 @@ void require_same(Communicator& processes, const std::string& what, const std::s
 
 bool any(Communicator& processes, bool mine) {
   if (processes.size() == 1) return mine;
-  const double said = mine ? 1 : 0;
-  const auto all = all_gather(processes, std::span(&said, 1));
-  return std::any_of(all.begin(), all.end(), [](const auto& one) { return one.front() != 0; });
+  const std::byte said{mine};
+  const std::vector<Bytes> all = gather_equal(processes, std::span(&said, 1));
+  return std::any_of(all.begin(), all.end(),
+                     [](const Bytes& one) { return one.front() != std::byte{0}; });
 }
 
 }  // namespace fovea

@@ -21,9 +21,6 @@ struct TreeNode {
   int level = 0;
   std::int64_t index = 0;
   Tensor sum;
-  friend bool same_place(const TreeNode& a, const TreeNode& b) {
-    return a.level == b.level && a.index == b.index;
-  }
 };
 
 /// Sums of consecutive shards, or of subtrees, as far as they can be added.

@@ -7,20 +7,17 @@ Also: a run that was stopped and continued has the log and the states of one tha
 folder as it is; errors are one line. With mpirun, and MPI at build time, two processes give the same answers. --all:
 also a run of three epochs of each task. Prints one line per check; exits 1 if one fails.
 """
-import argparse
 import json
 import os
 import pathlib
-import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
 
-from processes import BESIDE, ENVIRONMENT, no_mpi, outcome
+from processes import BESIDE, ENVIRONMENT, arguments_of, no_mpi, outcome
 from tiny_training import PROGRAMS, tiny_model
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 TRAINING = [*tiny_model("train_cifar"), "--seed", "7", "--batch-size", "16", "--shards", "2", "--warmup-epochs", "0",
             "--workers", "0", "--epochs", "1", "--no-report", "--mixup", "0.8", "--drop-path", "0.1", "--model-ema",
             "--log-interval", "5", "--recovery-interval", "4"]
@@ -141,12 +138,8 @@ def check_tasks(checks, folder, all_processes):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
-    parser.add_argument("--all", action="store_true")
-    parser.add_argument("--mpirun", default="mpirun --oversubscribe")
-    args = parser.parse_args()
-    checks = Checks(args.build.resolve(), shlex.split(args.mpirun))
+    args = arguments_of(__doc__, "all")
+    checks = Checks(args.build, args.mpirun)
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         run = check_log(checks, folder)

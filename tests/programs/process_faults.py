@@ -7,7 +7,6 @@ One process is killed (--kills moments for each of three ranks), stopped past --
 a full disk; or it has another flag, build or data, or no MPI in common with its launcher. After each, the state that was
 saved before is there, and training continues from it. Exits 77 without mpirun or MPI.
 """
-import argparse
 import pathlib
 import random
 import re
@@ -15,14 +14,12 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 
-from process_schedules import ranks_of
-from processes import Checks, no_mpi, saved_step
+from process_schedules import ranks_of, send
+from processes import arguments_of, run_checks, saved_step
 from tiny_training import tiny_model
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 FLAGS = [*tiny_model("train_cifar"), "--recovery-interval", "1", "--comm-timeout", "8"]
 LONG = 100000  # steps: longer than any test
 PATIENCE = 90  # seconds after which a run hangs
@@ -112,10 +109,6 @@ def process_of(mpirun, rank):
     return next(filter(has_rank, ranks_of(mpirun.pid)))
 
 
-def send(process, number):
-    subprocess.run(["kill", f"-{int(number)}", str(process)], check=True)
-
-
 def differences(faults, build):
     """Processes that were not started alike."""
     plain = [build / "train_cifar", *tiny_model("train_cifar"), "--max-steps", "1"]
@@ -147,17 +140,10 @@ def other_launcher(faults, build):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
-    parser.add_argument("--kills", type=int, default=2)
-    parser.add_argument("--seed", type=int, default=1)
-    args = parser.parse_args()
-    build = args.build.resolve()
-    if reason := no_mpi(build):
-        print(f"skipped: {reason}")
-        return 77
-    with tempfile.TemporaryDirectory() as folder:
-        faults = Faults(Checks(build, pathlib.Path(folder), ["mpirun", "--oversubscribe"]), args.seed)
+    args = arguments_of(__doc__, kills=2, seed=1)
+
+    def check(checks):
+        faults = Faults(checks, args.seed)
         for rank in range(3):
             for _ in range(args.kills):
                 faults.killed(rank)
@@ -165,10 +151,9 @@ def main():
             faults.stopped(rank)
         faults.out_of_descriptors()
         faults.full_disk()
-        differences(faults, build)
-        other_launcher(faults, build)
-    print(f"\n{faults.checks.failed} failed")
-    return 1 if faults.checks.failed else 0
+        differences(faults, args.build)
+        other_launcher(faults, args.build)
+    return run_checks(args, check)
 
 
 if __name__ == "__main__":

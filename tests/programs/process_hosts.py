@@ -1,38 +1,40 @@
 #!/usr/bin/env python3
 """Training on two hosts, played by network namespaces of this machine with Open MPI's TCP between them.
 
-    tests/programs/process_hosts.py [--build build] [--speed] [--rates 1000 300]
+    tests/programs/process_hosts.py [--build build] [--speed] [--rate 1000] [--slower 300]
 
 The run's tensors, progress and logs must equal those of one process. --speed: the link gets each of two bandwidths, in
 Mbit/s (tc tbf), and the time of a step is compared with a prediction from the run without a limit: buckets that leave
 evenly during the backward pass. It must be within 25 %. Needs root and ip; exits 77 without them, without mpirun, or if
 the programs were built without MPI.
 """
-import argparse
 import json
+import math
 import os
-import pathlib
 import shutil
 import statistics
 import subprocess
 import sys
-import tempfile
 
-from processes import BESIDE, Checks, difference, no_mpi, outcome
+from processes import BESIDE, arguments_of, difference, run_checks, state_of
 from tiny_training import tiny_model
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 HOSTS = {"fovea-a": "10.77.0.1", "fovea-b": "10.77.0.2"}
-LARGE = ["--model", "vit_tiny_patch8_32", "--embed-dim", "384", "--depth", "12", "--num-heads", "6", "--batch-size", "64",
+IMAGES = 64
+LARGE = ["--model", "vit_tiny_patch8_32", "--embed-dim", "384", "--depth", "12", "--num-heads", "6", "--batch-size", str(IMAGES),
          "--shards", "2", "--threads", "1", "--epochs", "1", "--workers", "0", "--no-report", "--log-interval", "1",
          "--warmup-epochs", "0"]
 BUCKET = 4 << 20  # bytes
 
 
+class NoNamespaces(Exception):
+    """A command that makes namespaces has failed."""
+
+
 def sh(*words):
     done = subprocess.run(list(words), capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise OSError(f"{' '.join(words)}: {done.stderr.strip()}")
+        raise NoNamespaces(f"{' '.join(words)}: {done.stderr.strip()}")
 
 
 class Hosts:
@@ -40,8 +42,8 @@ class Hosts:
 
     def __init__(self, folder):
         self.agent = folder / "agent"
-        self.agent.write_text("#!/bin/bash\nshift_host=$1; shift\n"
-                              f"case $shift_host in {HOSTS['fovea-b']}) name=fovea-b;; *) name=fovea-a;; esac\n"
+        self.agent.write_text("#!/bin/bash\nhost=$1; shift\n"
+                              f"case $host in {HOSTS['fovea-b']}) name=fovea-b;; *) name=fovea-a;; esac\n"
                               'exec ip netns exec $name unshare --uts bash -c "hostname $name; $*"\n')
         self.agent.chmod(0o755)
 
@@ -81,85 +83,66 @@ class Hosts:
         return ["ip", "netns", "exec", "fovea-a", "unshare", "--uts", "bash", "-c", 'hostname fovea-a; exec "$@"', "-", *mpirun]
 
 
-def can_delay():
-    modprobe = shutil.which("modprobe")
-    return modprobe is not None and subprocess.run([modprobe, "-n", "sch_netem"], capture_output=True).returncode == 0
-
-
-def times_of(folder, program):
-    """Medians of the stages of a step, seconds."""
+def times_of(folder):
+    """Medians of the stages of a step, in seconds."""
     rows = [json.loads(line) for line in (folder / "steps.jsonl").read_text().splitlines()][3:]
     stages = {name: statistics.median(row.get(name + "_s", 0) for row in rows)
-              for name in ("forward", "backward", "optimizer", "exchange", "sending", "wait", "other")}
-    stages["step"] = statistics.median(program["images"] / row["img_s"] for row in rows)
-    return stages
+              for name in ("forward", "backward", "exchange", "sending")}
+    return {**stages, "step": statistics.median(IMAGES / row["img_s"] for row in rows)}
 
 
-def predicted(free, gradient_bytes, megabits):
+def predicted(free, gradients, megabits):
     """A step's time from that without a limit: buckets leave evenly during the backward pass."""
-    buckets = max(1, round(gradient_bytes / BUCKET))
-    sending = gradient_bytes / (megabits * 1e6 / 8)  # 2 (P - 1) / P = 1 for two processes
+    buckets = max(1, round(gradients / BUCKET))
+    sending = gradients / (megabits * 1e6 / 8)  # 2 (P - 1) / P = 1 for two processes
     exposed = max(sending / buckets, sending - free["backward"] * (buckets - 1) / buckets)
     return free["step"] - free["exchange"] + exposed
 
 
 def speed(checks, hosts, rates):
-    program = {"images": 64}
-    gradient_bytes = None
-
     def run(name):
         output = checks.folder / name
         done = checks.run(2, "train_cifar", [*LARGE, "--max-steps", "14", "--output", str(output)])
         if done.returncode != 0:
             sys.exit(f"{name}: {done.stderr.strip()[-300:]}")
-        return output, times_of(output, program)
+        return times_of(output)
 
-    output, free = run("free")
-    header = json.loads((output / "last.safetensors").read_bytes()[8:][:int.from_bytes(
-        (output / "last.safetensors").read_bytes()[:8], "little")])
-    gradient_bytes = max(entry["data_offsets"][1] for name, entry in header.items() if name != "__metadata__")
+    free = run("free")
+    header, _ = state_of(checks.folder / "free")
+    gradients = 4 * sum(math.prod(entry["shape"]) for name, entry in header.items() if name.startswith("param/"))
     print(f"no limit: a step {free['step']:.3f} s, of which forward {free['forward']:.3f}, backward {free['backward']:.3f}, "
-          f"waiting {free['exchange']:.3f}; gradients {gradient_bytes / 1e6:.1f} MB", flush=True)
+          f"waiting {free['exchange']:.3f}; gradients {gradients / 1e6:.1f} MB", flush=True)
     for rate in rates:
         hosts.limit(rate)
-        _, limited = run(f"rate-{rate}")
-        expected = predicted(free, gradient_bytes, rate)
+        limited, expected = run(f"rate-{rate}"), predicted(free, gradients, rate)
         apart = limited["step"] / expected - 1
         hidden = 1 - limited["exchange"] / limited["sending"]
         checks.report(f"{rate} Mbit/s: a step {limited['step']:.3f} s, predicted {expected:.3f} ({apart:+.0%}); "
                       f"sending {limited['sending']:.3f} s, {hidden:.0%} of it behind the backward pass",
                       "" if abs(apart) <= 0.25 else "more than 25 % apart")
-    if not can_delay():
-        print("skipped: delays, as this kernel has no netem")
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
-    parser.add_argument("--speed", action="store_true")
-    parser.add_argument("--rates", type=int, nargs="+", default=[1000, 300])
-    args = parser.parse_args()
-    build = args.build.resolve()
-    if reason := no_mpi(build) or ("" if os.geteuid() == 0 and shutil.which("ip") else "needs root and ip"):
-        print(f"skipped: {reason}")
+    args = arguments_of(__doc__, "speed", rate=1000, slower=300)
+    if os.geteuid() != 0 or shutil.which("ip") is None:
+        print("skipped: needs root and ip")
         return 77
-    with tempfile.TemporaryDirectory() as text:
-        folder = pathlib.Path(text)
-        try:
-            with Hosts(folder) as hosts:
-                checks = Checks(build, folder, hosts.mpirun())
-                flags = [*tiny_model("train_cifar"), *BESIDE["train_cifar"]]
-                expected = checks.train("one process", [1], "train_cifar", flags, [6])
-                got = checks.train("two hosts", [2], "train_cifar", flags, [6])
-                checks.report("two hosts have the bits of one process",
-                              next((x for x in (expected, got) if isinstance(x, str)), None) or difference(got, expected))
-                if args.speed:
-                    speed(checks, hosts, args.rates)
-        except OSError as error:
-            print(f"skipped: no network namespaces: {error}")
-            return 77
-    print(f"\n{checks.failed} failed")
-    return 1 if checks.failed else 0
+
+    def check(checks):
+        with Hosts(checks.folder) as hosts:
+            flags = [*tiny_model("train_cifar"), *BESIDE["train_cifar"]]
+            expected = checks.train("one process", [1], "train_cifar", flags, [6])
+            checks.mpirun = hosts.mpirun()
+            got = checks.train("two hosts", [2], "train_cifar", flags, [6])
+            checks.report("two hosts have the bits of one process",
+                          next((x for x in (expected, got) if isinstance(x, str)), None) or difference(got, expected))
+            if args.speed:
+                speed(checks, hosts, [args.rate, args.slower])
+    try:
+        return run_checks(args, check)
+    except NoNamespaces as error:
+        print(f"skipped: no network namespaces: {error}")
+        return 77
 
 
 if __name__ == "__main__":

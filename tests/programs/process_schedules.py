@@ -8,19 +8,17 @@ by SIGKILL of one process, by SIGTERM of one, by Ctrl-C of mpirun, or at its num
 fall, and the final tensors, progress and logged losses must equal those of a run on one process that nothing disturbed.
 Exits 77 without mpirun or MPI.
 """
-import argparse
-import pathlib
+import contextlib
+import os
 import random
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 
-from processes import Checks, difference, no_mpi, outcome, saved_step
+from processes import arguments_of, difference, outcome, run_checks, saved_step
 from tiny_training import tiny_model
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 STEPS = 40
 FLAGS = [*tiny_model("train_cifar"), "--mixup", "0.8", "--model-ema", "--recovery-interval", "3"]
 
@@ -82,24 +80,14 @@ def ranks_of(mpirun):
 
 
 def send(process, number):
-    try:
-        subprocess.run(["kill", f"-{int(number)}", str(process)], stderr=subprocess.DEVNULL, check=False)
-    except ProcessLookupError:
-        pass  # it has ended by itself
+    with contextlib.suppress(ProcessLookupError):  # it has ended by itself
+        os.kill(process, number)
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
-    parser.add_argument("--schedules", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=1)
-    args = parser.parse_args()
-    build = args.build.resolve()
-    if reason := no_mpi(build):
-        print(f"skipped: {reason}")
-        return 77
-    with tempfile.TemporaryDirectory() as folder:
-        checks = Checks(build, pathlib.Path(folder), ["mpirun", "--oversubscribe"])
+    args = arguments_of(__doc__, schedules=200, seed=1)
+
+    def check(checks):
         expected = checks.train("undisturbed", [1], "train_cifar", FLAGS, [STEPS])
         if isinstance(expected, str):
             sys.exit(expected)
@@ -107,8 +95,7 @@ def main():
             schedule = Schedule(checks, number, args.seed)
             problem = schedule.run(expected)
             checks.report(f"schedule {number}: {', '.join(schedule.told)}", problem)
-    print(f"\n{checks.failed} of {args.schedules} failed")
-    return 1 if checks.failed else 0
+    return run_checks(args, check)
 
 
 if __name__ == "__main__":

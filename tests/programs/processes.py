@@ -215,25 +215,40 @@ def no_mpi(build):
     return "the programs were built without MPI" if "without MPI" in done.stderr else ""
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
-    parser.add_argument("--all", action="store_true")
-    parser.add_argument("--mpirun", default="mpirun --oversubscribe")
-    args = parser.parse_args()
-    build = args.build.resolve()
-    if reason := no_mpi(build):
+def arguments_of(description, *switches, **numbers):
+    """The arguments of a script: --build, --mpirun, its own switches, and whole numbers with their defaults."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=lambda text: pathlib.Path(text).resolve(), default=ROOT / "build")
+    parser.add_argument("--mpirun", type=shlex.split, default=["mpirun", "--oversubscribe"])
+    for name in switches:
+        parser.add_argument(f"--{name}", action="store_true")
+    for name, default in numbers.items():
+        parser.add_argument(f"--{name}", type=int, default=default)
+    return parser.parse_args()
+
+
+def run_checks(args, check):
+    """Calls check(checks) with a temporary folder. Returns the exit code, 77 where there is no MPI."""
+    if reason := no_mpi(args.build):
         print(f"skipped: {reason}")
         return 77
     with tempfile.TemporaryDirectory() as folder:
-        checks = Checks(build, pathlib.Path(folder), shlex.split(args.mpirun))
+        checks = Checks(args.build, pathlib.Path(folder), args.mpirun)
+        check(checks)
+    print(f"\n{checks.failed} failed")
+    return 1 if checks.failed else 0
+
+
+def main():
+    args = arguments_of(__doc__, "all")
+
+    def check(checks):
         (all_families if args.all else each_task)(checks)
         mpich(checks)
         evaluation(checks)
         engines_sum(checks)
         errors(checks)
-    print(f"\n{checks.failed} failed")
-    return 1 if checks.failed else 0
+    return run_checks(args, check)
 
 
 if __name__ == "__main__":

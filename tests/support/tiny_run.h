@@ -99,6 +99,19 @@ inline Datasets tiny_data(std::int64_t train = 50, std::int64_t test = 20) {
           std::make_shared<Builtin>(Split::test, options)};
 }
 
+/// A PerViT, whose batch norms have running statistics.
+inline TrainConfig tiny_pervit_config() {
+  TrainConfig config = tiny_config();
+  config.model.name = "pervit_tiny_32";
+  config.model.settings = {};
+  for (const auto& [key, value] : std::map<std::string, std::string>{{"emb_dims", "12,16"},
+                                                                     {"depths", "1,1"},
+                                                                     {"convstem_dims", "3,8,12"},
+                                                                     {"num_heads", "2"}})
+    config.model.settings[key] = value;
+  return config;
+}
+
 /// The model of a new run.
 inline std::unique_ptr<Model> start_model(const TrainConfig& config, const Datasets& data,
                                           Notices& notices) {

@@ -83,15 +83,7 @@ TEST_CASE("a chain depends on the images, their order, their epoch and the finge
 }
 
 TEST_CASE("a fingerprint depends on each weight and each buffer") {
-  TrainConfig config = tiny_config();
-  config.model.name = "pervit_tiny_32";
-  config.model.settings = {};
-  for (const auto& [key, value] : std::map<std::string, std::string>{{"emb_dims", "12,16"},
-                                                                     {"depths", "1,1"},
-                                                                     {"convstem_dims", "3,8,12"},
-                                                                     {"num_heads", "2"}})
-    config.model.settings[key] = value;
-  Trainer trainer = make_trainer(config);
+  Trainer trainer = make_trainer(tiny_pervit_config());
   const ParameterStore& store = trainer.model().store();
   FingerprintChain before;
   add_weights(before, store);

@@ -50,15 +50,7 @@ TEST_CASE("gradient accumulation has the same bits on any number of processes") 
 }
 
 TEST_CASE("running statistics have the same bits on any number of processes") {
-  TrainConfig config = tiny_config();
-  config.model.name = "pervit_tiny_32";
-  config.model.settings = {};
-  for (const auto& [key, value] : std::map<std::string, std::string>{{"emb_dims", "12,16"},
-                                                                     {"depths", "1,1"},
-                                                                     {"convstem_dims", "3,8,12"},
-                                                                     {"num_heads", "2"}})
-    config.model.settings[key] = value;
-  check_processes(config);
+  check_processes(tiny_pervit_config());
 }
 
 TEST_CASE("a sharded optimizer has the same bits on any number of processes") {

@@ -28,10 +28,10 @@ GradientBuckets::GradientBuckets(std::vector<Tensor> parameters, Communicator& p
       filled = 0;
     }
     Bucket& bucket = buckets_.back();
+    places_[parameters_[i].impl().get()] = {buckets_.size() - 1, bucket.length};
     bucket.end = i + 1;
     bucket.length += parameters_[i].numel();
     filled += parameters_[i].byte_count();
-    bucket_of_[parameters_[i].impl().get()] = buckets_.size() - 1;
   }
   if (!divides) return;
   for (Bucket& bucket : buckets_) bucket.cuts = cuts_for(bucket, divides);
@@ -59,15 +59,10 @@ Cuts GradientBuckets::cuts_for(const Bucket& bucket, const Divides& divides) con
 }
 
 Cuts GradientBuckets::cuts_of(const Tensor& parameter) const {
-  const auto found = bucket_of_.find(parameter.impl().get());
-  if (found == bucket_of_.end()) return {};
-  const Bucket& bucket = buckets_[found->second];
-  std::int64_t begin = 0;
-  for (const Tensor& other : parameters_of(bucket)) {
-    if (other.impl() == parameter.impl()) break;
-    begin += other.numel();
-  }
-  Cuts cuts = bucket.cuts;
+  const auto found = places_.find(parameter.impl().get());
+  if (found == places_.end()) return {};
+  const auto [bucket, begin] = found->second;
+  Cuts cuts = buckets_[bucket].cuts;
   for (std::int64_t& cut : cuts) cut = std::clamp<std::int64_t>(cut - begin, 0, parameter.numel());
   return cuts;
 }
@@ -122,9 +117,9 @@ Tensor GradientBuckets::flat(const Bucket& bucket) {
 }
 
 void GradientBuckets::complete(const Tensor& parameter) {
-  const auto found = bucket_of_.find(parameter.impl().get());
-  if (found == bucket_of_.end()) return;
-  --buckets_[found->second].missing;
+  const auto found = places_.find(parameter.impl().get());
+  if (found == places_.end()) return;
+  --buckets_[found->second.bucket].missing;
   while (sent_ < buckets_.size() && buckets_[sent_].missing == 0) send(buckets_[sent_++]);
 }
 

@@ -70,6 +70,12 @@ class GradientBuckets {
     Tensor sum;
   };
 
+  /// Where a parameter lies.
+  struct Place {
+    std::size_t bucket = 0;
+    std::int64_t begin = 0;  ///< of its elements
+  };
+
   /// A gradient as it was sent.
   struct Seen {
     const std::byte* data = nullptr;
@@ -90,7 +96,7 @@ class GradientBuckets {
   Shards shards_;
   Summing summing_;
   std::vector<Bucket> buckets_;
-  std::map<const TensorImpl*, std::size_t> bucket_of_;
+  std::map<const TensorImpl*, Place> places_;
   std::size_t sent_ = 0;         ///< buckets
   std::vector<double> reached_;  ///< 1: the parameter has a gradient
   std::vector<Seen> seen_;

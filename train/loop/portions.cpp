@@ -20,25 +20,26 @@ Portion Portions::of(const Tensor& parameter) const {
 /// Sums of blocks, put into the order that one process has, so that their sum has the same bits.
 Tensor Portions::squares(const ParameterStore& store) const {
   const NoGrad no_grad;
+  const auto rank = static_cast<std::size_t>(processes_.rank());
   std::vector<Tensor> own;
   std::vector<Cuts> cuts;
   for (const Parameter& p : store.parameters()) {
     const Tensor gradient = p.tensor.grad();
     if (!gradient.defined()) continue;
-    cuts.push_back(buckets_.cuts_of(p.tensor));
-    own.push_back(part_of(gradient, of(p.tensor)));
+    const Cuts& ends = cuts.emplace_back(buckets_.cuts_of(p.tensor));
+    own.push_back(part_of(gradient, {ends[rank], ends[rank + 1]}));
   }
   const auto all = all_gather(processes_, ops::squares_by_block(own).to(Device{}).to_vector());
   std::vector<double> sums;
   std::vector<std::size_t> read(all.size());
   for (const Cuts& ends : cuts) {
-    for (std::size_t rank = 0; rank < all.size(); ++rank) {
-      const std::int64_t size = ends[rank + 1] - ends[rank];
+    for (std::size_t owner = 0; owner < all.size(); ++owner) {
+      const std::int64_t size = ends[owner + 1] - ends[owner];
       const auto blocks =
           static_cast<std::size_t>((size + ops::update_block() - 1) / ops::update_block());
-      const double* const from = all[rank].data() + read[rank];
+      const double* const from = all[owner].data() + read[owner];
       sums.insert(sums.end(), from, from + blocks);
-      read[rank] += blocks;
+      read[owner] += blocks;
     }
   }
   const Device device = store.options().device;
