@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -94,14 +95,17 @@ class MpiWorld final : public Communicator {
   /// missing processes.
   void wait(std::vector<MPI_Request>& requests, std::span<const Incoming> in) const {
     const auto count = static_cast<int>(requests.size());
-    const auto start = std::chrono::steady_clock::now();
+    using Clock = std::chrono::steady_clock;
+    Clock::duration waited{};
+    Clock::time_point before = Clock::now();
     for (std::int64_t polls = 0;; ++polls) {
       int done = 0;
       require(MPI_Testall(count, requests.data(), &done, MPI_STATUSES_IGNORE), "MPI_Testall");
       if (done != 0) return;
       if (polls < kEagerPolls) continue;
       check(!cancelled_, "MPI: this process has failed while it waited for others");
-      const auto waited = std::chrono::steady_clock::now() - start;
+      const Clock::time_point now = Clock::now();
+      waited += std::min<Clock::duration>(now - std::exchange(before, now), kLongestRest);
       if (waited > timeout_) complain(requests, in);
       // The backward pass may need the core.
       polls < kPolls ? std::this_thread::yield() : std::this_thread::sleep_for(rest_after(waited));
@@ -142,6 +146,8 @@ class MpiWorld final : public Communicator {
   }
 
   static constexpr int kWaitingTag = 1;
+  /// A longer time between two polls is not a wait: this process itself was stopped.
+  static constexpr std::chrono::seconds kLongestRest{1};
   static constexpr std::int64_t kEagerPolls = 200, kPolls = 400;
 
   /// A percent of the time waited so far, within limits.
