@@ -118,34 +118,45 @@ class MpiWorld final : public Communicator {
     for (std::size_t i = 0; i < in.size(); ++i) {
       if (requests[i] != MPI_REQUEST_NULL) missing.insert(in[i].from);
     }
-    if (const std::set<int> silent = without_waiting(missing); !silent.empty()) missing = silent;
+    const std::set<int> complaining = all_that_complain();
+    std::set<int> silent = missing;
+    std::erase_if(silent, [&](int rank) { return complaining.contains(rank); });
+    if (!silent.empty()) missing = silent;
+    // One line is enough: the others leave it to the first, which ends them.
+    if (rank_ != *complaining.begin()) std::this_thread::sleep_for(std::chrono::seconds(10));
     std::string names;
     for (const int rank : missing) names += (names.empty() ? " " : ", ") + std::to_string(rank);
     fail("no word from ", names.empty() ? "some process" : "process" + names, " for ",
          timeout_.count(), " s; --comm-timeout sets how long to wait");
   }
 
-  /// Those of the missing that do not wait for others themselves: whoever waits tells the ones it
-  /// misses.
-  static std::set<int> without_waiting(std::set<int> missing) {
-    for (const int rank : missing) {
+  /// Tells all others that this process has waited too long, and returns those that say the same
+  /// within a second, and itself.
+  [[nodiscard]] std::set<int> all_that_complain() const {
+    std::set<int> complaining{rank_};
+    for (int rank = 0; rank < size_; ++rank) {
+      if (rank == rank_) continue;
       MPI_Request sent;
-      MPI_Isend(nullptr, 0, MPI_BYTE, rank, kWaitingTag, MPI_COMM_WORLD, &sent);
+      MPI_Isend(nullptr, 0, MPI_BYTE, rank, kComplaintTag, MPI_COMM_WORLD, &sent);
       MPI_Request_free(&sent);
     }
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
     while (std::chrono::steady_clock::now() < end) {
-      std::erase_if(missing, [](int rank) {
-        int told = 0;
-        MPI_Iprobe(rank, kWaitingTag, MPI_COMM_WORLD, &told, MPI_STATUS_IGNORE);
-        return told != 0;
-      });
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      int told = 0;
+      MPI_Status from;
+      MPI_Iprobe(MPI_ANY_SOURCE, kComplaintTag, MPI_COMM_WORLD, &told, &from);
+      if (told == 0) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        continue;
+      }
+      MPI_Recv(nullptr, 0, MPI_BYTE, from.MPI_SOURCE, kComplaintTag, MPI_COMM_WORLD,
+               MPI_STATUS_IGNORE);
+      complaining.insert(from.MPI_SOURCE);
     }
-    return missing;
+    return complaining;
   }
 
-  static constexpr int kWaitingTag = 1;
+  static constexpr int kComplaintTag = 1;
   /// A longer time between two polls is not a wait: this process itself was stopped.
   static constexpr std::chrono::seconds kLongestRest{1};
   static constexpr std::int64_t kEagerPolls = 200, kPolls = 400;
