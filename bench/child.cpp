@@ -1,9 +1,11 @@
 // A child process and its pipes.
 #include "bench/child.h"
 
+#include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdlib>
 
 #include "base/error.h"
@@ -15,13 +17,15 @@ Child::Child(const std::vector<std::string>& command) : program_(command.front()
   for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
   int down[2], up[2];
-  check(pipe(down) == 0 && pipe(up) == 0, "bench: pipe failed");
+  // Another child must not keep these ends open: this one would never read the end of its input.
+  check(pipe2(down, O_CLOEXEC) == 0 && pipe2(up, O_CLOEXEC) == 0, "bench: pipe failed");
+  std::signal(SIGPIPE, SIG_IGN);  // ask() reports a child that has ended
   pid_ = fork();
   check(pid_ >= 0, "bench: fork failed");
   if (pid_ == 0) {
     dup2(down[0], STDIN_FILENO);
     dup2(up[1], STDOUT_FILENO);
-    for (const int fd : {down[0], down[1], up[0], up[1]}) close(fd);
+    std::signal(SIGPIPE, SIG_DFL);
     execvp(arguments.front(), arguments.data());
     _exit(127);
   }

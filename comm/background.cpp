@@ -1,7 +1,7 @@
-// A queue and the thread that empties it.
+// Queues, and the threads that empty them.
 #include "comm/background.h"
 
-#include <chrono>
+#include <algorithm>
 #include <utility>
 
 #include "engine/parallel.h"
@@ -12,59 +12,74 @@ Background::~Background() {
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
-    tasks_.clear();
+    drop_tasks();
   }
   changed_.notify_all();
-  if (thread_.joinable()) thread_.join();
+  for (Lane& lane : lanes_) {
+    if (lane.thread.joinable()) lane.thread.join();
+  }
 }
 
-void Background::run(std::function<void()> task) {
-  if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
+void Background::run(std::size_t number, Task task) {
+  Lane& lane = lanes_.at(number);
+  if (!lane.thread.joinable()) lane.thread = std::thread([this, &lane] { work(lane); });
   {
     const std::lock_guard lock(mutex_);
-    if (error_ == nullptr) tasks_.push_back(std::move(task));
+    if (error_ == nullptr) lane.tasks.push_back(std::move(task));
   }
   changed_.notify_all();
 }
 
 void Background::finish() {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return tasks_.empty() && !busy_; });
+  changed_.wait(lock, [&] { return is_idle(); });
   if (error_ != nullptr) std::rethrow_exception(std::exchange(error_, nullptr));
 }
 
 bool Background::is_busy() {
   const std::lock_guard lock(mutex_);
-  return busy_ || !tasks_.empty();
+  return !is_idle();
 }
 
-void Background::work() {
+bool Background::is_idle() const {
+  return running_ == 0 && std::all_of(lanes_.begin(), lanes_.end(),
+                                      [](const Lane& lane) { return lane.tasks.empty(); });
+}
+
+void Background::drop_tasks() {
+  for (Lane& lane : lanes_) lane.tasks.clear();
+}
+
+void Background::work(Lane& lane) {
   const OneThread alone;
   std::unique_lock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [&] { return stopping_ || !tasks_.empty(); });
+    changed_.wait(lock, [&] { return stopping_ || !lane.tasks.empty(); });
     if (stopping_) return;
-    const std::function<void()> task = std::move(tasks_.front());
-    tasks_.pop_front();
-    busy_ = true;
+    const Task task = std::move(lane.tasks.front());
+    lane.tasks.pop_front();
+    if (running_++ == 0) since_ = Clock::now();
     lock.unlock();
-    perform(task);
+    std::exception_ptr error;
+    try {
+      task();
+    } catch (...) {
+      error = std::current_exception();
+    }
     lock.lock();
-    busy_ = false;
-    changed_.notify_all();
+    note_end(error);
   }
 }
 
-void Background::perform(const std::function<void()>& task) {
-  const auto start = std::chrono::steady_clock::now();
-  try {
-    task();
-  } catch (...) {
-    const std::lock_guard lock(mutex_);
-    error_ = std::current_exception();
-    tasks_.clear();
+void Background::note_end(std::exception_ptr error) {
+  if (--running_ == 0) {
+    seconds_ += std::chrono::duration<double>(Clock::now() - since_).count();
   }
-  seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  if (error != nullptr) {
+    if (error_ == nullptr) error_ = std::move(error);
+    drop_tasks();
+  }
+  changed_.notify_all();
 }
 
 }  // namespace fovea

@@ -1,6 +1,7 @@
-// Work on a thread of its own, such as sending gradients while the backward pass still runs.
+// Work on threads of their own, such as sending gradients while the backward pass still runs.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
@@ -8,37 +9,49 @@
 #include <functional>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 namespace fovea {
 
-/// Runs tasks one after another, in the order given, on one thread, whose parallel loops stay on
-/// it. The thread starts with the first task.
+/// Runs tasks in lanes. A lane is a thread, which starts with its first task; it runs its tasks one
+/// after another in the order given, and their parallel loops stay on it.
 class Background {
  public:
-  Background() = default;
-  ~Background();  ///< waits for the running task and drops the others
+  using Task = std::function<void()>;
+
+  explicit Background(std::size_t lanes = 1) : lanes_(lanes) {}
+  ~Background();  ///< waits for the running tasks and drops the others
   Background(const Background&) = delete;
   Background& operator=(const Background&) = delete;
 
-  void run(std::function<void()> task);
-  /// Returns when all tasks have ended. Throws the error of the first that failed; those after it
-  /// were dropped.
+  void run(std::size_t lane, Task task);
+  /// Returns when all tasks have ended. Throws the error of the first that failed; those that had
+  /// not begun by then were dropped.
   void finish();
   [[nodiscard]] bool is_busy();
-  /// Seconds that tasks have taken so far. Call it after finish().
+  /// Seconds in which any task ran. Call it after finish().
   [[nodiscard]] double seconds() const { return seconds_; }
 
  private:
-  void work();
-  void perform(const std::function<void()>& task);
+  using Clock = std::chrono::steady_clock;
+  struct Lane {
+    std::deque<Task> tasks;
+    std::thread thread;
+  };
+
+  [[nodiscard]] bool is_idle() const;
+  void drop_tasks();
+  void work(Lane& lane);
+  void note_end(std::exception_ptr error);
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<std::function<void()>> tasks_;
-  bool busy_ = false, stopping_ = false;
+  std::vector<Lane> lanes_;
+  std::size_t running_ = 0;  ///< tasks
+  Clock::time_point since_;  ///< of the first that runs
+  bool stopping_ = false;
   std::exception_ptr error_;
   double seconds_ = 0;
-  std::thread thread_;
 };
 
 }  // namespace fovea

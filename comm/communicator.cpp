@@ -19,6 +19,9 @@ class Alone final : public Communicator {
   [[nodiscard]] int size() const override { return 1; }
   [[nodiscard]] int local_rank() const override { return 0; }
   [[nodiscard]] int local_size() const override { return 1; }
+  [[nodiscard]] std::unique_ptr<Communicator> duplicate() override {
+    return std::make_unique<Alone>();
+  }
   void exchange(std::span<const Outgoing> out, std::span<const Incoming> in) override {
     check(out.empty() && in.empty(), "exchange: got messages, but there is one process");
   }

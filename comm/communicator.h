@@ -42,6 +42,10 @@ class Communicator {
   [[nodiscard]] virtual int local_size() const = 0;
   [[nodiscard]] bool is_first() const { return rank() == 0; }
 
+  /// The same processes for another thread, whose messages do not mix with those of this
+  /// communicator. It must end before this one does. All processes call it.
+  [[nodiscard]] virtual std::unique_ptr<Communicator> duplicate() = 0;
+
   /// Sends and receives; returns when all messages have arrived. Messages between two processes
   /// arrive in the order of the lists, and their sizes must agree. Throws when a process is missing
   /// for longer than the time limit.

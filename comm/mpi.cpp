@@ -5,6 +5,10 @@
 #include <atomic>
 #include <chrono>
 #include <climits>
+#include <cstdlib>
+#include <exception>
+#include <memory>
+#include <mutex>
 #include <set>
 #include <string>
 #include <thread>
@@ -17,6 +21,9 @@
 namespace fovea::detail {
 namespace {
 
+/// By default, Open MPI's TCP writes large messages as a whole, and then only one way at a time.
+void let_tcp_send_both_ways() { setenv("OMPI_MCA_btl_tcp_flags", "send", /*overwrite=*/0); }
+
 void require(int code, const char* what) {
   if (code == MPI_SUCCESS) return;
   char text[MPI_MAX_ERROR_STRING];
@@ -25,44 +32,70 @@ void require(int code, const char* what) {
   fail("MPI: ", what, ": ", std::string(text, static_cast<std::size_t>(length)));
 }
 
-class MpiWorld final : public Communicator {
- public:
-  MpiWorld() {
+/// MPI itself, from its start to its end. Several threads call it, one at a time.
+struct Library {
+  Library() {
+    let_tcp_send_both_ways();
     int provided = 0;
     require(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided), "MPI_Init_thread");
+    check(provided >= MPI_THREAD_SERIALIZED, "MPI: this library was built without threads");
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
-    MPI_Comm_size(MPI_COMM_WORLD, &size_);
+  }
+  ~Library() { MPI_Finalize(); }
+  Library(const Library&) = delete;
+  Library& operator=(const Library&) = delete;
+
+  std::mutex mutex;  ///< held during every call
+  std::atomic<bool> cancelled = false;
+  std::chrono::duration<double> timeout = std::chrono::minutes(10);
+  std::set<int> complaining;  ///< processes that have waited too long
+};
+
+class MpiProcesses final : public Communicator {
+ public:
+  MpiProcesses() : library_(std::make_shared<Library>()), comm_(MPI_COMM_WORLD) {
+    MPI_Comm_rank(comm_, &place_.rank);
+    MPI_Comm_size(comm_, &place_.size);
     MPI_Comm machine;
-    require(
-        MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &machine),
-        "MPI_Comm_split_type");
-    MPI_Comm_rank(machine, &local_rank_);
-    MPI_Comm_size(machine, &local_size_);
+    require(MPI_Comm_split_type(comm_, MPI_COMM_TYPE_SHARED, rank(), MPI_INFO_NULL, &machine),
+            "MPI_Comm_split_type");
+    MPI_Comm_rank(machine, &place_.local_rank);
+    MPI_Comm_size(machine, &place_.local_size);
     MPI_Comm_free(&machine);
   }
-  ~MpiWorld() override { MPI_Finalize(); }
+  ~MpiProcesses() override {
+    if (comm_ != MPI_COMM_WORLD && std::uncaught_exceptions() == 0) MPI_Comm_free(&comm_);
+  }
 
-  [[nodiscard]] int rank() const override { return rank_; }
-  [[nodiscard]] int size() const override { return size_; }
-  [[nodiscard]] int local_rank() const override { return local_rank_; }
-  [[nodiscard]] int local_size() const override { return local_size_; }
+  [[nodiscard]] int rank() const override { return place_.rank; }
+  [[nodiscard]] int size() const override { return place_.size; }
+  [[nodiscard]] int local_rank() const override { return place_.local_rank; }
+  [[nodiscard]] int local_size() const override { return place_.local_size; }
+
+  [[nodiscard]] std::unique_ptr<Communicator> duplicate() override {
+    MPI_Comm copy;
+    std::vector<MPI_Request> requests(1);
+    start([&] { require(MPI_Comm_idup(comm_, &copy, requests.data()), "MPI_Comm_idup"); });
+    wait(requests, {});
+    return std::unique_ptr<Communicator>(new MpiProcesses(library_, copy, place_));
+  }
 
   void exchange(std::span<const Outgoing> out, std::span<const Incoming> in) override {
     std::vector<MPI_Request> requests;
-    for (const Incoming& message : in) {
-      MPI_Request& request = requests.emplace_back();
-      require(
-          MPI_Irecv(message.bytes.data(), count_of(message.bytes.size()), MPI_BYTE, message.from,
-                    /*tag=*/0, MPI_COMM_WORLD, &request),
-          "MPI_Irecv");
-    }
-    for (const Outgoing& message : out) {
-      MPI_Request& request = requests.emplace_back();
-      require(MPI_Isend(message.bytes.data(), count_of(message.bytes.size()), MPI_BYTE, message.to,
-                        /*tag=*/0, MPI_COMM_WORLD, &request),
-              "MPI_Isend");
-    }
+    start([&] {
+      for (const Incoming& message : in) {
+        MPI_Request& request = requests.emplace_back();
+        require(MPI_Irecv(message.bytes.data(), count_of(message.bytes.size()), MPI_BYTE,
+                          message.from, /*tag=*/0, comm_, &request),
+                "MPI_Irecv");
+      }
+      for (const Outgoing& message : out) {
+        MPI_Request& request = requests.emplace_back();
+        require(MPI_Isend(message.bytes.data(), count_of(message.bytes.size()), MPI_BYTE,
+                          message.to, /*tag=*/0, comm_, &request),
+                "MPI_Isend");
+      }
+    });
     wait(requests, in);
   }
 
@@ -71,24 +104,38 @@ class MpiWorld final : public Communicator {
     check(is_double || vector.dtype() == DType::f32, "MPI: all_reduce got ", vector.dtype(),
           ", expected f32 or f64");
     std::vector<MPI_Request> requests(1);
-    require(MPI_Iallreduce(MPI_IN_PLACE, vector.raw(), count_of(vector.numel()),
-                           is_double ? MPI_DOUBLE : MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD,
-                           requests.data()),
-            "MPI_Iallreduce");
+    start([&] {
+      require(MPI_Iallreduce(MPI_IN_PLACE, vector.raw(), count_of(vector.numel()),
+                             is_double ? MPI_DOUBLE : MPI_FLOAT, MPI_SUM, comm_, requests.data()),
+              "MPI_Iallreduce");
+    });
     wait(requests, {});
   }
 
-  void set_timeout(std::chrono::duration<double> timeout) override { timeout_ = timeout; }
-  void cancel() override { cancelled_ = true; }
+  void set_timeout(std::chrono::duration<double> timeout) override { library_->timeout = timeout; }
+  void cancel() override { library_->cancelled = true; }
   [[noreturn]] void abort(int code) override {
     MPI_Abort(MPI_COMM_WORLD, code);
     std::abort();
   }
 
  private:
+  struct Place {
+    int rank = 0, size = 1, local_rank = 0, local_size = 1;
+  };
+
+  MpiProcesses(std::shared_ptr<Library> library, MPI_Comm comm, const Place& place)
+      : library_(std::move(library)), comm_(comm), place_(place) {}
+
   static int count_of(std::size_t items) {
     check(items <= INT_MAX, "MPI: got ", items, " items in a message, expected at most ", INT_MAX);
     return static_cast<int>(items);
+  }
+
+  template <class F>
+  void start(const F& calls) const {
+    const std::lock_guard lock(library_->mutex);
+    calls();
   }
 
   /// Waits for all requests. The first ones are of `in`; those left over at the time limit name the
@@ -100,13 +147,15 @@ class MpiWorld final : public Communicator {
     Clock::time_point before = Clock::now();
     for (std::int64_t polls = 0;; ++polls) {
       int done = 0;
-      require(MPI_Testall(count, requests.data(), &done, MPI_STATUSES_IGNORE), "MPI_Testall");
+      start([&] {
+        require(MPI_Testall(count, requests.data(), &done, MPI_STATUSES_IGNORE), "MPI_Testall");
+      });
       if (done != 0) return;
       if (polls < kEagerPolls) continue;
-      check(!cancelled_, "MPI: this process has failed while it waited for others");
+      check(!library_->cancelled, "MPI: this process has failed while it waited for others");
       const Clock::time_point now = Clock::now();
       waited += std::min<Clock::duration>(now - std::exchange(before, now), kLongestRest);
-      if (waited > timeout_) complain(requests, in);
+      if (waited > library_->timeout) complain(requests, in);
       // The backward pass may need the core.
       polls < kPolls ? std::this_thread::yield() : std::this_thread::sleep_for(rest_after(waited));
     }
@@ -123,37 +172,45 @@ class MpiWorld final : public Communicator {
     std::erase_if(silent, [&](int rank) { return complaining.contains(rank); });
     if (!silent.empty()) missing = silent;
     // One line is enough: the others leave it to the first, which ends them.
-    if (rank_ != *complaining.begin()) std::this_thread::sleep_for(std::chrono::seconds(10));
+    if (rank() != *complaining.begin()) std::this_thread::sleep_for(std::chrono::seconds(10));
     std::string names;
     for (const int rank : missing) names += (names.empty() ? " " : ", ") + std::to_string(rank);
     fail("no word from ", names.empty() ? "some process" : "process" + names, " for ",
-         timeout_.count(), " s; --comm-timeout sets how long to wait");
+         library_->timeout.count(), " s; --comm-timeout sets how long to wait");
   }
 
   /// Tells all others that this process has waited too long, and returns those that say the same
   /// within a second, and itself.
   [[nodiscard]] std::set<int> all_that_complain() const {
-    std::set<int> complaining{rank_};
-    for (int rank = 0; rank < size_; ++rank) {
-      if (rank == rank_) continue;
-      MPI_Request sent;
-      MPI_Isend(nullptr, 0, MPI_BYTE, rank, kComplaintTag, MPI_COMM_WORLD, &sent);
-      MPI_Request_free(&sent);
-    }
+    std::set<int>& complaining = library_->complaining;
+    start([&] {
+      complaining.insert(rank());
+      for (int other = 0; other < size(); ++other) {
+        if (other == rank()) continue;
+        MPI_Request sent;
+        MPI_Isend(nullptr, 0, MPI_BYTE, other, kComplaintTag, MPI_COMM_WORLD, &sent);
+        MPI_Request_free(&sent);
+      }
+    });
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
     while (std::chrono::steady_clock::now() < end) {
-      int told = 0;
-      MPI_Status from;
-      MPI_Iprobe(MPI_ANY_SOURCE, kComplaintTag, MPI_COMM_WORLD, &told, &from);
-      if (told == 0) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(1));
-        continue;
-      }
-      MPI_Recv(nullptr, 0, MPI_BYTE, from.MPI_SOURCE, kComplaintTag, MPI_COMM_WORLD,
-               MPI_STATUS_IGNORE);
-      complaining.insert(from.MPI_SOURCE);
+      start([&] { read_complaints(complaining); });
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
+    const std::lock_guard lock(library_->mutex);
     return complaining;
+  }
+
+  static void read_complaints(std::set<int>& complaining) {
+    for (;;) {
+      int found = 0;
+      MPI_Status status;
+      MPI_Iprobe(MPI_ANY_SOURCE, kComplaintTag, MPI_COMM_WORLD, &found, &status);
+      if (found == 0) return;
+      MPI_Recv(nullptr, 0, MPI_BYTE, status.MPI_SOURCE, kComplaintTag, MPI_COMM_WORLD,
+               MPI_STATUS_IGNORE);
+      complaining.insert(status.MPI_SOURCE);
+    }
   }
 
   static constexpr int kComplaintTag = 1;
@@ -168,14 +225,14 @@ class MpiWorld final : public Communicator {
     return std::clamp(waited / 100, least, most);
   }
 
-  std::atomic<bool> cancelled_ = false;
-  std::chrono::duration<double> timeout_ = std::chrono::minutes(10);
-  int rank_ = 0, size_ = 1, local_rank_ = 0, local_size_ = 1;
+  std::shared_ptr<Library> library_;
+  MPI_Comm comm_;
+  Place place_;
 };
 
 }  // namespace
 
 bool has_mpi() { return true; }
-std::unique_ptr<Communicator> start_mpi() { return std::make_unique<MpiWorld>(); }
+std::unique_ptr<Communicator> start_mpi() { return std::make_unique<MpiProcesses>(); }
 
 }  // namespace fovea::detail

@@ -47,6 +47,11 @@ class NcclProcesses final : public Communicator {
   [[nodiscard]] int size() const override { return processes_->size(); }
   [[nodiscard]] int local_rank() const override { return processes_->local_rank(); }
   [[nodiscard]] int local_size() const override { return processes_->local_size(); }
+  [[nodiscard]] std::unique_ptr<Communicator> duplicate() override {
+    auto copy = std::make_unique<NcclProcesses>(processes_->duplicate());
+    copy->timeout_ = timeout_;
+    return copy;
+  }
   void exchange(std::span<const Outgoing> out, std::span<const Incoming> in) override {
     processes_->exchange(out, in);
   }

@@ -4,6 +4,9 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <chrono>
+#include <future>
+#include <thread>
 
 #include "base/error.h"
 #include "comm/background.h"
@@ -61,17 +64,57 @@ TEST_CASE("an all-reduce adds up the vectors of all processes in place") {
 TEST_CASE("tasks run in their order beside the caller, and the first error reaches it") {
   std::vector<int> order;
   Background background;
-  for (int i = 0; i < 100; ++i) background.run([&order, i] { order.push_back(i); });
+  for (int i = 0; i < 100; ++i) background.run(0, [&order, i] { order.push_back(i); });
   background.finish();
   REQUIRE(order.size() == 100);
   CHECK(std::is_sorted(order.begin(), order.end()));
-  background.run([] { fail("a lost connection"); });
-  background.run([&] { order.clear(); });
+  background.run(0, [] { fail("a lost connection"); });
+  background.run(0, [&] { order.clear(); });
   CHECK_THROWS_WITH_AS(background.finish(), "a lost connection", Error);
   CHECK(order.size() == 100);
-  background.run([&] { order.clear(); });
+  background.run(0, [&] { order.clear(); });
   background.finish();
   CHECK(order.empty());
+}
+
+TEST_CASE("lanes run at the same time, and the time in which any of them works is counted once") {
+  Background background(2);
+  std::promise<void> first, second;
+  background.run(0, [&] {
+    first.set_value();
+    second.get_future().wait();
+  });
+  background.run(1, [&] {
+    first.get_future().wait();
+    second.set_value();
+  });
+  background.finish();
+  const double before = background.seconds();
+  const auto rest = std::chrono::milliseconds(50);
+  const auto start = std::chrono::steady_clock::now();
+  for (const std::size_t lane : {0, 1}) {
+    background.run(lane, [&] { std::this_thread::sleep_for(rest); });
+  }
+  background.finish();
+  const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start;
+  CHECK(background.seconds() - before >= std::chrono::duration<double>(rest).count());
+  CHECK(background.seconds() - before <= passed.count());
+}
+
+TEST_CASE("messages of a duplicate do not mix with those of its communicator") {
+  test::in_threads(2, [](Communicator& processes) {
+    const std::unique_ptr<Communicator> other = processes.duplicate();
+    CHECK(other->rank() == processes.rank());
+    CHECK(other->size() == 2);
+    // One process starts with the communicator, the other one with the duplicate.
+    const auto numbers = [](Communicator& way, double mine) {
+      return all_gather(way, std::vector<double>{mine});
+    };
+    auto later = std::async(std::launch::async, [&] { return numbers(*other, processes.rank()); });
+    CHECK(numbers(processes, 5 + processes.rank())[1][0] == 6);
+    CHECK(later.get()[1][0] == 1);
+  });
+  CHECK(alone().duplicate()->size() == 1);
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include <cstring>
+#include <algorithm>
 #include <mutex>
 
 #include "tests/support/thread_world.h"
@@ -73,6 +73,28 @@ TEST_CASE("a process's shards are the largest subtrees in their range") {
   CHECK(places(0, 16) == Places{{4, 0}});
   CHECK(places(3, 5) == Places{{0, 3}, {0, 4}});
   CHECK(places(5, 16) == Places{{0, 5}, {1, 3}, {3, 1}});
+}
+
+/// What the process that sends most sends for a sum over 8 shards, as a multiple of the vector.
+double largest_share(int processes) {
+  constexpr std::int64_t length = 840;  // divisible by each number of processes
+  std::vector<double> shares(static_cast<std::size_t>(processes));
+  test::in_threads(processes, [&](Communicator& process) {
+    const Shards own = shards_of(8, process.rank(), process.size());
+    TreeSum local;
+    for (std::int64_t shard = own.first; shard < own.end; ++shard)
+      local.add({0, shard, values_of(shard, length, DType::f32)});
+    static_cast<void>(sum_over_shards(process, own, local));
+    shares[process.rank()] = static_cast<double>(test::bytes_sent(process)) / (4.0 * length);
+  });
+  return *std::max_element(shares.begin(), shares.end());
+}
+
+TEST_CASE("powers of two of processes send 2 (P - 1) / P of the vector; others may send more") {
+  for (const int processes : {2, 4, 8})
+    CHECK(largest_share(processes) == doctest::Approx(2.0 * (processes - 1) / processes));
+  for (const auto& [processes, share] : {std::pair{3, 2.0}, {5, 2.4}, {6, 10.0 / 6}, {7, 12.0 / 7}})
+    CHECK(largest_share(processes) == doctest::Approx(share));
 }
 
 }  // namespace

@@ -27,6 +27,7 @@ class Borrowed final : public Communicator {
   [[nodiscard]] int size() const override { return lender_.size(); }
   [[nodiscard]] int local_rank() const override { return lender_.local_rank(); }
   [[nodiscard]] int local_size() const override { return lender_.local_size(); }
+  [[nodiscard]] std::unique_ptr<Communicator> duplicate() override { return lender_.duplicate(); }
   void exchange(std::span<const Outgoing> out, std::span<const Incoming> in) override {
     lender_.exchange(out, in);
   }

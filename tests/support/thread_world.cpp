@@ -7,7 +7,9 @@
 #include <exception>
 #include <map>
 #include <mutex>
+#include <string>
 #include <thread>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -19,18 +21,25 @@ namespace {
 struct Mail {
   std::mutex mutex;
   std::condition_variable changed;
-  std::map<std::pair<int, int>, std::deque<std::vector<std::byte>>> boxes;  // (from, to)
-  bool broken = false;  // a thread has thrown: the others must not wait for it
+  std::map<std::tuple<int, int, std::string>, std::deque<std::vector<std::byte>>> boxes;
+  std::map<int, std::int64_t> sent;  // bytes, by process
+  bool broken = false;               // a thread has thrown: the others must not wait for it
 };
 
 class ThreadProcess final : public Communicator {
  public:
-  ThreadProcess(Mail& mail, int rank, int size) : mail_(mail), rank_(rank), size_(size) {}
+  /// Messages of communicators with different names do not mix.
+  ThreadProcess(Mail& mail, int rank, int size, std::string name = "")
+      : mail_(mail), rank_(rank), size_(size), name_(std::move(name)) {}
 
   [[nodiscard]] int rank() const override { return rank_; }
   [[nodiscard]] int size() const override { return size_; }
   [[nodiscard]] int local_rank() const override { return rank_; }
   [[nodiscard]] int local_size() const override { return size_; }
+  [[nodiscard]] std::unique_ptr<Communicator> duplicate() override {
+    return std::make_unique<ThreadProcess>(mail_, rank_, size_,
+                                           name_ + "/" + std::to_string(duplicates_++));
+  }
   void all_reduce(const Tensor& vector) override {
     std::vector<double> mine = vector.to_vector(), sum(mine.size());
     for (const std::vector<double>& theirs : all_gather(*this, mine))
@@ -48,11 +57,13 @@ class ThreadProcess final : public Communicator {
   void exchange(std::span<const Outgoing> out, std::span<const Incoming> in) override {
     std::unique_lock lock(mail_.mutex);
     for (const Outgoing& message : out) {
-      mail_.boxes[{rank_, message.to}].emplace_back(message.bytes.begin(), message.bytes.end());
+      mail_.boxes[{rank_, message.to, name_}].emplace_back(message.bytes.begin(),
+                                                           message.bytes.end());
+      mail_.sent[rank_] += std::ssize(message.bytes);
     }
     mail_.changed.notify_all();
     for (const Incoming& message : in) {
-      auto& box = mail_.boxes[{message.from, rank_}];
+      auto& box = mail_.boxes[{message.from, rank_, name_}];
       mail_.changed.wait(lock, [&] { return mail_.broken || !box.empty(); });
       check(!box.empty(), "another thread has failed");
       check(box.front().size() == message.bytes.size(), "exchange: got ", box.front().size(),
@@ -62,9 +73,16 @@ class ThreadProcess final : public Communicator {
     }
   }
 
+  [[nodiscard]] std::int64_t sent() const {
+    const std::lock_guard lock(mail_.mutex);
+    return mail_.sent[rank_];
+  }
+
  private:
   Mail& mail_;
   int rank_, size_;
+  std::string name_;
+  int duplicates_ = 0;
 };
 
 }  // namespace
@@ -88,6 +106,10 @@ void in_threads(int size, const std::function<void(Communicator& processes)>& bo
   }
   for (std::thread& thread : threads) thread.join();
   if (failure != nullptr) std::rethrow_exception(failure);
+}
+
+std::int64_t bytes_sent(const Communicator& process) {
+  return dynamic_cast<const ThreadProcess&>(process).sent();
 }
 
 }  // namespace fovea::test

@@ -1,6 +1,8 @@
 // Buckets of gradients, their parts by process, and what is sent of them.
 #include <doctest/doctest.h>
 
+#include <atomic>
+
 #include "optim/gradients.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/thread_world.h"
@@ -67,6 +69,28 @@ TEST_CASE("sums of gradients depend neither on buckets, nor on processes, nor on
   for (const std::int64_t bytes : {kSmall, std::int64_t{300000}, kLarge}) {
     for (const int processes : {1, 2, 3}) {
       for (const bool early : {false, true}) CHECK(sums(processes, bytes, early) == expected);
+    }
+  }
+}
+
+TEST_CASE("each of P processes sends 2 (P - 1) / P of the gradients on average, sharded or not") {
+  constexpr std::int64_t gradients = 4 * (100000 + 7 + 60000 + 1);  // bytes
+  for (const int processes : {2, 4}) {
+    for (const bool sharded : {false, true}) {
+      std::atomic<std::int64_t> sent = 0;
+      test::in_threads(processes, [&](Communicator& process) {
+        const Fixture model;
+        const Shards own = shards_of(8, process.rank(), process.size());
+        const auto divides = [](const Tensor&) { return true; };
+        GradientBuckets buckets(model.parameters, process, own, Summing::tree,
+                                sharded ? divides : GradientBuckets::Divides{}, 300000);
+        add_up(model, buckets, own, true);
+        if (sharded) buckets.share_values();
+        sent += test::bytes_sent(process);
+      });
+      // Besides, each process tells the others which of the four parameters have a gradient.
+      const std::int64_t told = processes * (processes - 1) * (4 + 1) * 8;
+      CHECK(sent == 2 * (processes - 1) * gradients + told);
     }
   }
 }

@@ -11,6 +11,25 @@
 #include "train/loop/flat_tensors.h"
 
 namespace fovea {
+namespace {
+
+/// Buckets on their way at a time on the CPU. Processes wait for each other twice in a sum, and
+/// another bucket uses the network meanwhile.
+constexpr std::size_t kLanes = 4;
+
+/// Communicators besides the one given, for the further lanes.
+std::vector<std::unique_ptr<Communicator>> duplicates_of(Communicator& processes, Device device) {
+  std::vector<std::unique_ptr<Communicator>> duplicates;
+  if (!device.is_cpu() || processes.size() == 1) return duplicates;
+  while (duplicates.size() + 1 < kLanes) duplicates.push_back(processes.duplicate());
+  return duplicates;
+}
+
+Device device_of(const std::vector<Tensor>& parameters) {
+  return parameters.empty() ? Device{} : parameters.front().device();
+}
+
+}  // namespace
 
 GradientBuckets::GradientBuckets(std::vector<Tensor> parameters, Communicator& processes,
                                  const Shards& shards, Summing summing, const Divides& divides,
@@ -19,7 +38,11 @@ GradientBuckets::GradientBuckets(std::vector<Tensor> parameters, Communicator& p
       processes_(processes),
       shards_(shards),
       summing_(summing),
-      queue_(parameters_.empty() ? Device{} : parameters_.front().device()) {
+      queue_(device_of(parameters_)),
+      duplicates_(duplicates_of(processes, device_of(parameters_))),
+      lanes_{&processes},
+      background_(duplicates_.size() + 1) {
+  for (const auto& duplicate : duplicates_) lanes_.push_back(duplicate.get());
   std::reverse(parameters_.begin(), parameters_.end());
   std::int64_t filled = bytes;
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
@@ -120,30 +143,32 @@ void GradientBuckets::complete(const Tensor& parameter) {
   const auto found = places_.find(parameter.impl().get());
   if (found == places_.end()) return;
   --buckets_[found->second.bucket].missing;
-  while (sent_ < buckets_.size() && buckets_[sent_].missing == 0) send(buckets_[sent_++]);
+  while (sent_ < buckets_.size() && buckets_[sent_].missing == 0) send(sent_++);
 }
 
-void GradientBuckets::send(Bucket& bucket) {
+void GradientBuckets::send(std::size_t number) {
+  Bucket& bucket = buckets_[number];
   bucket.local.add({0, shards_.end - 1, flat(bucket)});
-  if (processes_.size() == 1) return sum(bucket);
-  background_.run([this, &bucket, ready = queue_.after_ops()] {
+  if (processes_.size() == 1) return sum(bucket, processes_);
+  const std::size_t lane = number % lanes_.size();
+  background_.run(lane, [this, lane, &bucket, ready = queue_.after_ops()] {
     const ExchangeQueue::Scope scope(queue_, ready);
-    sum(bucket);
+    sum(bucket, *lanes_[lane]);
     queue_.share(bucket.sum);
   });
 }
 
-void GradientBuckets::sum(Bucket& bucket) const {
+void GradientBuckets::sum(Bucket& bucket, Communicator& processes) const {
   const TreeSum local = std::exchange(bucket.local, {});
   if (summing_ == Summing::engine) {
     bucket.sum = local.pieces().front().sum;
-    processes_.all_reduce_on_device(bucket.sum);
+    processes.all_reduce_on_device(bucket.sum);
   } else if (bucket.cuts.empty()) {
-    bucket.sum = sum_over_shards(processes_, shards_, local);
+    bucket.sum = sum_over_shards(processes, shards_, local);
   } else {
-    const auto rank = static_cast<std::size_t>(processes_.rank());
+    const auto rank = static_cast<std::size_t>(processes.rank());
     const Portion own{bucket.cuts[rank], bucket.cuts[rank + 1]};
-    const Tensor sum = reduce_scatter(processes_, shards_, local, bucket.cuts);
+    const Tensor sum = reduce_scatter(processes, shards_, local, bucket.cuts);
     bucket.sum = zeros({bucket.length}, sum.options());
     part_of(bucket.sum, own).copy_(sum);
   }
@@ -151,7 +176,7 @@ void GradientBuckets::sum(Bucket& bucket) const {
 
 void GradientBuckets::take_last() {
   require_complete();
-  while (sent_ < buckets_.size()) send(buckets_[sent_++]);
+  while (sent_ < buckets_.size()) send(sent_++);
 }
 
 /// A gradient that has changed after its bucket was sent would be lost.

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -24,7 +25,8 @@ enum class Summing {
 };
 
 /// Buckets of consecutive parameters, from the last to the first, as the backward pass completes
-/// them. All processes send them in this order.
+/// them. All processes send them in this order. On the CPU several are on their way at a time; GPUs
+/// exchange one after another, since NCCL needs the same order of all calls everywhere.
 class GradientBuckets {
  public:
   /// `parameters` are leaves of one dtype. A bucket ends when it has `bytes` bytes.
@@ -87,8 +89,8 @@ class GradientBuckets {
   [[nodiscard]] Tensor flat(const Bucket& bucket);
   [[nodiscard]] std::span<const Tensor> parameters_of(const Bucket& bucket) const;
   [[nodiscard]] Cuts cuts_for(const Bucket& bucket, const Divides& divides) const;
-  void send(Bucket& bucket);
-  void sum(Bucket& bucket) const;
+  void send(std::size_t number);
+  void sum(Bucket& bucket, Communicator& processes) const;
   void require_complete() const;
 
   std::vector<Tensor> parameters_;  ///< from the last to the first
@@ -100,8 +102,10 @@ class GradientBuckets {
   std::size_t sent_ = 0;         ///< buckets
   std::vector<double> reached_;  ///< 1: the parameter has a gradient
   std::vector<Seen> seen_;
-  ExchangeQueue queue_;    ///< of the parameters' device
-  Background background_;  ///< last: it ends before what its tasks use
+  ExchangeQueue queue_;  ///< of the parameters' device
+  std::vector<std::unique_ptr<Communicator>> duplicates_;
+  std::vector<Communicator*> lanes_;  ///< bucket i leaves by lane i modulo their number
+  Background background_;             ///< last: it ends before what its tasks use
 };
 
 }  // namespace fovea
