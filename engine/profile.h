@@ -16,10 +16,11 @@ namespace fovea {
 class Tensor;
 
 struct ProfileSpan {
-  std::string name;      ///< name of the op or stage
-  std::string category;  ///< "forward", "backward", "stage" or "nested" (within a derivative)
-  std::string detail;    ///< output shape and dtype of an op
-  int thread = 0;        ///< numbered in order of appearance
+  std::string name;  ///< name of the op or stage
+  std::string
+      category;        ///< "forward", "backward", "stage", "sending" or "nested" (in a derivative)
+  std::string detail;  ///< output shape and dtype of an op
+  int thread = 0;      ///< numbered in order of appearance
   double start = 0, seconds = 0;  ///< in seconds; `start` is relative to the start of the profile
 };
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Training on two hosts, played by network namespaces of this machine with Open MPI's TCP between them.
 
-    tests/programs/process_hosts.py [--build build] [--speed] [--rate 1000] [--slower 300]
+    tests/programs/process_hosts.py [--build build] [--speed] [--rate 1000] [--slower 300] [--picture FILE.svg]
 
 The run's tensors, progress and logs must equal those of one process. --speed: the link gets each of two bandwidths, in
 Mbit/s (tc tbf), and the time of a step is compared with a prediction from the run without a limit: buckets that leave
-evenly during the backward pass. It must be within 25 %. Needs root and ip; exits 77 without them, without mpirun, or if
-the programs were built without MPI.
+evenly during the backward pass. It must be within 25 %. --picture: a step at the first bandwidth, over time. Needs root
+and ip; exits 77 without them, without mpirun, or if the programs were built without MPI.
 """
 import json
 import math
@@ -16,7 +16,7 @@ import statistics
 import subprocess
 import sys
 
-from processes import BESIDE, arguments_of, difference, run_checks, state_of
+from processes import BESIDE, ROOT, arguments_of, difference, run_checks, state_of
 from tiny_training import tiny_model
 
 HOSTS = {"fovea-a": "10.77.0.1", "fovea-b": "10.77.0.2"}
@@ -99,31 +99,34 @@ def predicted(free, gradients, megabits):
     return free["step"] - free["exchange"] + exposed
 
 
-def speed(checks, hosts, rates):
-    def run(name):
+def speed(checks, hosts, rates, picture):
+    def run(name, *flags):
         output = checks.folder / name
-        done = checks.run(2, "train_cifar", [*LARGE, "--max-steps", "14", "--output", str(output)])
+        done = checks.run(2, "train_cifar", [*LARGE, "--max-steps", "14", "--output", str(output), *flags])
         if done.returncode != 0:
             sys.exit(f"{name}: {done.stderr.strip()[-300:]}")
-        return times_of(output)
+        return output
 
-    free = run("free")
+    free = times_of(run("free"))
     header, _ = state_of(checks.folder / "free")
     gradients = 4 * sum(math.prod(entry["shape"]) for name, entry in header.items() if name.startswith("param/"))
     print(f"no limit: a step {free['step']:.3f} s, of which forward {free['forward']:.3f}, backward {free['backward']:.3f}, "
           f"waiting {free['exchange']:.3f}; gradients {gradients / 1e6:.1f} MB", flush=True)
     for rate in rates:
         hosts.limit(rate)
-        limited, expected = run(f"rate-{rate}"), predicted(free, gradients, rate)
+        limited, expected = times_of(run(f"rate-{rate}")), predicted(free, gradients, rate)
         apart = limited["step"] / expected - 1
         hidden = 1 - limited["exchange"] / limited["sending"]
         checks.report(f"{rate} Mbit/s: a step {limited['step']:.3f} s, predicted {expected:.3f} ({apart:+.0%}); "
                       f"sending {limited['sending']:.3f} s, {hidden:.0%} of it behind the backward pass",
                       "" if abs(apart) <= 0.25 else "more than 25 % apart")
+    if picture:
+        hosts.limit(rates[0])
+        subprocess.run([ROOT / "bench" / "step_timeline.py", run("drawn", "--profile", "3"), picture], check=True)
 
 
 def main():
-    args = arguments_of(__doc__, "speed", rate=1000, slower=300)
+    args = arguments_of(__doc__, "speed", rate=1000, slower=300, picture="")
     if os.geteuid() != 0 or shutil.which("ip") is None:
         print("skipped: needs root and ip")
         return 77
@@ -137,7 +140,7 @@ def main():
             checks.report("two hosts have the bits of one process",
                           next((x for x in (expected, got) if isinstance(x, str)), None) or difference(got, expected))
             if args.speed:
-                speed(checks, hosts, [args.rate, args.slower])
+                speed(checks, hosts, [args.rate, args.slower], args.picture)
     try:
         return run_checks(args, check)
     except NoNamespaces as error:

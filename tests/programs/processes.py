@@ -215,15 +215,15 @@ def no_mpi(build):
     return "the programs were built without MPI" if "without MPI" in done.stderr else ""
 
 
-def arguments_of(description, *switches, **numbers):
-    """The arguments of a script: --build, --mpirun, its own switches, and whole numbers with their defaults."""
+def arguments_of(description, *switches, **values):
+    """The arguments of a script: --build, --mpirun, its own switches, and numbers or texts with their defaults."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=lambda text: pathlib.Path(text).resolve(), default=ROOT / "build")
     parser.add_argument("--mpirun", type=shlex.split, default=["mpirun", "--oversubscribe"])
     for name in switches:
         parser.add_argument(f"--{name}", action="store_true")
-    for name, default in numbers.items():
-        parser.add_argument(f"--{name}", type=int, default=default)
+    for name, default in values.items():
+        parser.add_argument(f"--{name}", type=type(default), default=default)
     return parser.parse_args()
 
 

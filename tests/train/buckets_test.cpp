@@ -3,6 +3,7 @@
 
 #include <atomic>
 
+#include "engine/profile.h"
 #include "optim/gradients.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/thread_world.h"
@@ -83,7 +84,7 @@ TEST_CASE("each of P processes sends 2 (P - 1) / P of the gradients on average, 
         const Shards own = shards_of(8, process.rank(), process.size());
         const auto divides = [](const Tensor&) { return true; };
         GradientBuckets buckets(model.parameters, process, own, Summing::tree,
-                                sharded ? divides : GradientBuckets::Divides{}, 300000);
+                                sharded ? divides : GradientBuckets::Divides{}, 200000);
         add_up(model, buckets, own, true);
         if (sharded) buckets.share_values();
         sent += test::bytes_sent(process);
@@ -93,6 +94,17 @@ TEST_CASE("each of P processes sends 2 (P - 1) / P of the gradients on average, 
       CHECK(sent == 2 * (processes - 1) * gradients + told);
     }
   }
+}
+
+TEST_CASE("messages to many processes stay large, and a profile shows when each bucket was sent") {
+  CHECK(GradientBuckets::bucket_bytes(2) == 4 << 20);
+  CHECK(GradientBuckets::bucket_bytes(1024) == 1024 * (64 << 10));
+  const Profile profile;
+  static_cast<void>(sums(2, 200000, true));
+  const auto spans = profile.spans();
+  CHECK(std::count_if(spans.begin(), spans.end(), [](const ProfileSpan& span) {
+          return span.name == "bucket" && span.category == "sending";
+        }) == 2 * 2);  // processes x buckets
 }
 
 TEST_CASE("a gradient that changes after it was sent is an error") {

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "engine/autograd.h"
+#include "engine/profile.h"
 #include "ops/update.h"
 #include "optim/portion.h"
 #include "train/loop/flat_tensors.h"
@@ -44,6 +45,7 @@ GradientBuckets::GradientBuckets(std::vector<Tensor> parameters, Communicator& p
       background_(duplicates_.size() + 1) {
   for (const auto& duplicate : duplicates_) lanes_.push_back(duplicate.get());
   std::reverse(parameters_.begin(), parameters_.end());
+  if (bytes == 0) bytes = bucket_bytes(processes.size());
   std::int64_t filled = bytes;
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     if (filled >= bytes) {
@@ -58,6 +60,10 @@ GradientBuckets::GradientBuckets(std::vector<Tensor> parameters, Communicator& p
   }
   if (!divides) return;
   for (Bucket& bucket : buckets_) bucket.cuts = cuts_for(bucket, divides);
+}
+
+std::int64_t GradientBuckets::bucket_bytes(int processes) {
+  return std::max<std::int64_t>(4 << 20, std::int64_t{processes} << 16);
 }
 
 std::span<const Tensor> GradientBuckets::parameters_of(const Bucket& bucket) const {
@@ -152,6 +158,7 @@ void GradientBuckets::send(std::size_t number) {
   if (processes_.size() == 1) return sum(bucket, processes_);
   const std::size_t lane = number % lanes_.size();
   background_.run(lane, [this, lane, &bucket, ready = queue_.after_ops()] {
+    const ProfileScope span("bucket", "sending");
     const ExchangeQueue::Scope scope(queue_, ready);
     sum(bucket, *lanes_[lane]);
     queue_.share(bucket.sum);

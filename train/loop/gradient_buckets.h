@@ -29,12 +29,13 @@ enum class Summing {
 /// exchange one after another, since NCCL needs the same order of all calls everywhere.
 class GradientBuckets {
  public:
-  /// `parameters` are leaves of one dtype. A bucket ends when it has `bytes` bytes.
-  /// Divides(parameter) tells whether a process may get a part of it, in sharded sums: each process
-  /// then gets the sum of its part of a bucket alone. Empty: every process gets all sums.
+  /// `parameters` are leaves of one dtype. A bucket ends when it has `bytes` bytes; 0:
+  /// bucket_bytes(). Divides(parameter) tells whether a process may get a part of it, in sharded
+  /// sums: each process then gets the sum of its part of a bucket alone. Empty: every process gets
+  /// all sums.
   using Divides = std::function<bool(const Tensor& parameter)>;
   GradientBuckets(std::vector<Tensor> parameters, Communicator& processes, const Shards& shards,
-                  Summing summing, const Divides& divides = {}, std::int64_t bytes = kBucketBytes);
+                  Summing summing, const Divides& divides = {}, std::int64_t bytes = 0);
   ~GradientBuckets();  ///< after an error, it ends a wait for the others
   GradientBuckets(const GradientBuckets&) = delete;
   GradientBuckets& operator=(const GradientBuckets&) = delete;
@@ -60,7 +61,8 @@ class GradientBuckets {
   /// Seconds that sums and messages have taken so far, behind the backward pass or not.
   [[nodiscard]] double seconds() const { return background_.seconds(); }
 
-  static constexpr std::int64_t kBucketBytes = 4 << 20;
+  /// 4 MiB, or more if a message, one of `processes` parts of a bucket, would have under 64 KiB.
+  [[nodiscard]] static std::int64_t bucket_bytes(int processes);
 
  private:
   struct Bucket {
