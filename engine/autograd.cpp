@@ -19,6 +19,7 @@ namespace {
 thread_local bool recording = true;
 thread_local bool detecting_anomalies = false;
 thread_local const OnCompleteGradient::Complete* on_complete = nullptr;
+thread_local ReadLeaves* read_leaves = nullptr;
 std::atomic<std::uint64_t> next_sequence{1};
 
 /// Names of the nearest named leaves below `inputs`, breadth first, for anomaly reports.
@@ -142,7 +143,7 @@ class Completion {
     while (!pending.empty()) {
       const Node& node = *pending.back();
       pending.pop_back();
-      has_inner_tapes_ |= node.has_inner_tape;
+      for (const Tensor& leaf : node.inner_leaves) note(leaf, node.sequence);
       for (const Tensor& input : node.inputs) {
         if (!input.requires_grad()) continue;
         input.is_leaf() ? note(input, node.sequence) : follow(input.node());
@@ -157,7 +158,6 @@ class Completion {
 
   /// Announces the leaves of which this node was the first use.
   void passed(std::uint64_t sequence) {
-    if (has_inner_tapes_) return;
     const auto [first, last] = leaves_.equal_range(sequence);
     for (auto leaf = first; leaf != last; ++leaf) (*listener_)(leaf->second);
   }
@@ -176,7 +176,6 @@ class Completion {
   const OnCompleteGradient::Complete* listener_;  ///< null during the walk: inner tapes are silent
   std::map<const TensorImpl*, Use> first_uses_;
   std::multimap<std::uint64_t, Tensor> leaves_;
-  bool has_inner_tapes_ = false;
 };
 
 /// The tape's handle of an input: a leaf that receives a gradient is kept, everything else
@@ -269,6 +268,7 @@ Tensor record(const OpLabel& op, Tensor output, std::initializer_list<Tensor> in
 Tensor record(const OpLabel& op, Tensor output, std::span<const Tensor> inputs,
               std::span<const Tensor> saved, BackwardFn backward) {
   if (detecting_anomalies) require_finite(output, "output", op, inputs);
+  ReadLeaves::note(inputs);
   bool wanted = false;
   for (const Tensor& t : inputs) wanted |= t.defined() && t.requires_grad();
   if (recording && wanted) {
@@ -281,8 +281,25 @@ Tensor record(const OpLabel& op, Tensor output, std::span<const Tensor> inputs,
   return output;
 }
 
-void set_inner_tape(const Tensor& output) {
-  if (output.node() != nullptr) output.node()->has_inner_tape = true;
+void set_inner_leaves(const Tensor& output, std::vector<Tensor> leaves) {
+  if (output.node() != nullptr) output.node()->inner_leaves = std::move(leaves);
+}
+
+ReadLeaves::ReadLeaves() : before_(std::exchange(read_leaves, this)) {}
+ReadLeaves::~ReadLeaves() { read_leaves = before_; }
+
+std::vector<Tensor> ReadLeaves::leaves() const {
+  std::vector<Tensor> all;
+  for (const auto& [impl, leaf] : leaves_) all.push_back(leaf);
+  return all;
+}
+
+void ReadLeaves::note(std::span<const Tensor> inputs) {
+  for (ReadLeaves* reader = read_leaves; reader != nullptr; reader = reader->before_) {
+    for (const Tensor& t : inputs) {
+      if (t.defined() && t.is_leaf() && t.requires_grad()) reader->leaves_[t.impl().get()] = t;
+    }
+  }
 }
 
 Tensor record_constant(const OpLabel& op, const Tensor& output,

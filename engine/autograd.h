@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -51,9 +52,27 @@ Tensor record(const OpLabel& op, Tensor output, std::initializer_list<Tensor> in
 Tensor record(const OpLabel& op, Tensor output, std::span<const Tensor> inputs,
               std::span<const Tensor> saved, BackwardFn backward);
 
-/// Says of the op that made `output` that its derivative runs a tape of its own, whose leaves
-/// receive gradients although they are not among the inputs.
-void set_inner_tape(const Tensor& output);
+/// Says of the op that made `output` that its derivative runs a tape of its own, which adds to the
+/// gradients of these leaves although they are not among the inputs.
+void set_inner_leaves(const Tensor& output, std::vector<Tensor> leaves);
+
+/// Collects the leaves that require a gradient and that ops of this thread read while it is alive,
+/// whether they are recorded or not.
+class ReadLeaves {
+ public:
+  ReadLeaves();
+  ~ReadLeaves();
+  ReadLeaves(const ReadLeaves&) = delete;
+  ReadLeaves& operator=(const ReadLeaves&) = delete;
+
+  [[nodiscard]] std::vector<Tensor> leaves() const;
+  /// Tells all readers of this thread the inputs of an op; record() calls it.
+  static void note(std::span<const Tensor> inputs);
+
+ private:
+  std::map<const TensorImpl*, Tensor> leaves_;
+  ReadLeaves* before_;
+};
 
 /// Reports an op without a derivative, such as a comparison, to the trace and the profile. Returns
 /// `output`.
@@ -114,8 +133,7 @@ class DetectAnomaly {
 
 /// While it is alive, backward() of this thread calls `complete(leaf)` as soon as nothing that is
 /// left on its tape can add to the gradient of the leaf, which may then be sent to other processes.
-/// A leaf whose gradient may also arrive from inside a derivative (recomputed blocks) is not
-/// announced, nor are leaves that `root` does not depend on.
+/// Leaves that `root` does not depend on are not announced.
 class OnCompleteGradient {
  public:
   using Complete = std::function<void(const Tensor& leaf)>;
@@ -147,7 +165,7 @@ class Node {
   BackwardFn backward;
   std::int64_t multiply_adds = 0;
   bool freed = false;
-  bool has_inner_tape = false;  ///< the derivative adds to gradients of leaves that are no inputs
+  std::vector<Tensor> inner_leaves;  ///< set_inner_leaves()
 
   Node() = default;
   ~Node();  ///< iterative, so that a long chain cannot overflow the stack

@@ -53,14 +53,17 @@ Tensor run_inputs(std::span<const Tensor> inputs, Context& ctx, const Run& block
   Context again = ctx;  // a copy that draws the same random numbers as the call below
   again.tap = nullptr;
   Tensor y;
+  std::vector<Tensor> leaves;
   {
     const NoGrad not_recording;
+    const ReadLeaves read;
     y = block(inputs, ctx);
+    leaves = read.leaves();
   }
   y = record("recompute", y, inputs, inputs, [block, again](const GradArgs& g) -> Grads {
     return differentiate(block, g.saved, again, g.dy);
   });
-  set_inner_tape(y);
+  set_inner_leaves(y, std::move(leaves));
   return y;
 }
 

@@ -225,19 +225,37 @@ TEST_CASE("a gradient is announced once nothing on the tape can add to it") {
   }
 }
 
-TEST_CASE("no gradient is announced on a tape whose derivatives run tapes of their own") {
-  const Tensor x = leaf({2}), inner = leaf({3});
-  const Tensor y = record("inner", x.detach().clone(), {x}, {}, [&](const GradArgs& g) -> Grads {
-    const WithGrad recording;
-    backward(square(inner));
-    return {g.dy};
-  });
-  set_inner_tape(y);
-  int announced = 0;
-  const OnCompleteGradient listening([&](const Tensor&) { ++announced; });
+TEST_CASE("leaves of a derivative's own tape are announced after it, unless they are read before") {
+  const Tensor x = leaf({2}), inner = leaf({3}), shared = leaf({5});
+  const auto recomputed = [&](const Tensor& input) {
+    return record("inner", input.detach().clone(), {input}, {}, [&](const GradArgs& g) -> Grads {
+      const WithGrad recording;
+      backward(plus(square(inner), square(shared)));
+      return {g.dy};
+    });
+  };
+  const Tensor below = plus(x, shared), y = recomputed(below);
+  set_inner_leaves(y, {inner, shared});
+  std::vector<const TensorImpl*> announced;
+  const OnCompleteGradient listening(
+      [&](const Tensor& complete) { announced.push_back(complete.impl().get()); });
   backward(plus(y, inner));
-  CHECK(announced == 0);
+  REQUIRE(announced.size() == 3);
+  CHECK(announced.front() == inner.impl().get());
   CHECK(inner.grad().item() == 7);
-  backward(square(inner));
-  CHECK(announced == 1);
+  CHECK(shared.grad().item() == 11);
+}
+
+TEST_CASE("leaves that ops read are collected, recorded or not") {
+  const Tensor a = leaf({2}), b = leaf({3}), c = leaf({5});
+  const ReadLeaves all;
+  {
+    const NoGrad not_recording;
+    const ReadLeaves some;
+    static_cast<void>(square(square(a)));
+    REQUIRE(some.leaves().size() == 1);
+    CHECK(some.leaves().front().impl() == a.impl());
+  }
+  static_cast<void>(plus(a, plus(b, b)));
+  CHECK(all.leaves().size() == 2);
 }

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "engine/autograd.h"
 #include "engine/copy.h"
@@ -327,6 +328,7 @@ struct Pass {
   std::vector<double> losses;
   std::map<std::string, std::vector<double>> gradients;
   std::int64_t peak_bytes = 0;
+  std::set<std::string> announced;  // parameters whose gradients were complete early
 };
 
 /// Two batches of a step, with every random op on.
@@ -347,6 +349,8 @@ Pass passes_of(Model& model, DType activations, bool recompute, bool any_size = 
     ctx.step = step;
     const Tensor loss = loss_of(model, batch, ctx);
     pass.losses.push_back(loss.item());
+    const OnCompleteGradient listening(
+        [&](const Tensor& parameter) { pass.announced.insert(parameter.name()); });
     backward(loss);
   }
   pass.peak_bytes = memory_stats().peak_bytes - before;
@@ -367,6 +371,7 @@ TEST_CASE("recomputing blocks changes no bit of the losses and gradients, in no 
       const Pass plain = passes_of(*model, activations, false);
       const Pass recomputed = passes_of(*again, activations, true);
       CHECK(recomputed.losses == plain.losses);
+      CHECK(recomputed.announced == plain.announced);
       CHECK(recomputed.gradients == plain.gradients);
       for (const Parameter& p : model->store().buffers()) {
         CHECK(again->store().find(p.name).to_vector() == p.tensor.to_vector());

@@ -31,7 +31,7 @@ ENVIRONMENT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": 
 # Settings of the step in each task's run, so that every part of a step is in one of them.
 BESIDE = {
     "train_cifar": ["--mixup", "0.8", "--cutmix", "1", "--drop-path", "0.1", "--model-ema", "--clip-grad", "1"],
-    "train_mae": ["--grad-accum-steps", "2", "--precision", "bf16"],
+    "train_mae": ["--grad-accum-steps", "2", "--grad-checkpointing", "--precision", "bf16"],
     "train_diffusion": ["--opt", "lamb", "--model-ema"],
     "train_vae": ["--opt", "lion"],
     "train_depth": ["--opt", "muon"],
@@ -126,19 +126,25 @@ def difference(got, expected):
     return f"{len(differing)} of {len(expected)} differ: {', '.join(differing[:4])}" if differing else ""
 
 
+MANY = [[2], [3], [4], [5], [8], [4, 2], [4, 3], [4, 8]]
+MANY_SHARDED = [[2], [3], [4, 8]]
+
+
 def all_families(checks):
     for name, flags in RUNS.items():
         rest = [f for f in flags if f != "--batch-size" and f != "4"] if "pervit" in name else flags
-        checks.same(name, program_of(flags), rest, [[2], [3], [4], [5], [8], [4, 2], [4, 3], [4, 8]])
-        checks.same(name, program_of(flags), rest, [[2], [3], [4, 8]], zero=[2, 3, 4])
+        checks.same(name, program_of(flags), rest, MANY)
+        checks.same(name, program_of(flags), rest, MANY_SHARDED, zero=[2, 3, 4])
 
 
-def each_task(checks):
+def each_task(checks, every_number):
     counts = {"train_cifar": [[2], [4, 3]], "train_vae": [[3, 1]]}
     for program in PROGRAMS:
         flags = [*tiny_model(program), *BESIDE[program]]
-        checks.same(program, program, flags, counts.get(program, [[3]]))
-        if program in ("train_cifar", "train_depth"):
+        checks.same(program, program, flags, MANY if every_number else counts.get(program, [[3]]))
+        if every_number:
+            checks.same(program, program, flags, MANY_SHARDED, zero=[2, 3, 4])
+        elif program in ("train_cifar", "train_depth"):
             checks.same(program, program, flags, [[2, 3]], zero=[2])
 
 
@@ -243,7 +249,9 @@ def main():
     args = arguments_of(__doc__, "all")
 
     def check(checks):
-        (all_families if args.all else each_task)(checks)
+        each_task(checks, args.all)
+        if args.all:
+            all_families(checks)
         mpich(checks)
         evaluation(checks)
         engines_sum(checks)
