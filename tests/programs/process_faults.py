@@ -17,7 +17,7 @@ import sys
 import time
 
 from process_schedules import ranks_of, send
-from processes import arguments_of, run_checks, saved_step
+from processes import arguments_of, errors_of, run_checks, saved_step
 from tiny_training import tiny_model
 
 FLAGS = [*tiny_model("train_cifar"), "--recovery-interval", "1", "--comm-timeout", "8"]
@@ -43,18 +43,15 @@ class Faults:
     def ended(self, name, started, output, word):
         """Checks that all have ended, with a line that has the word, and that the run continues."""
         before, problem = saved_step(output), ""
-        try:
-            _, errors = started.communicate(timeout=PATIENCE)
-            lines = [line for line in errors.splitlines() if re.search(word, line)]
-            if started.returncode == 0:
-                problem = "the run went on"
-            elif not lines:
-                problem = f"no line with '{word}': {errors.strip()[-300:]}"
-            elif len([line for line in errors.splitlines() if line.startswith("error: ")]) > 1:
-                problem = f"several errors: {errors}"
-        except subprocess.TimeoutExpired:
-            started.kill()
+        errors = errors_of(started, PATIENCE)
+        if errors is None:
             problem = f"still running after {PATIENCE} s"
+        elif started.returncode == 0:
+            problem = "the run went on"
+        elif not re.search(word, errors, re.MULTILINE):
+            problem = f"no line with '{word}': {errors.strip()[-300:]}"
+        elif len([line for line in errors.splitlines() if line.startswith("error: ")]) > 1:
+            problem = f"several errors: {errors}"
         after = saved_step(output)
         if not problem and after < max(before, 1):
             problem = f"the saved step fell from {before} to {after}"

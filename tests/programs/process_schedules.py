@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 
-from processes import arguments_of, difference, outcome, run_checks, saved_step
+from processes import arguments_of, difference, errors_of, outcome, run_checks, saved_step
 from tiny_training import tiny_model
 
 STEPS = 40
@@ -55,10 +55,8 @@ class Schedule:
         started = self.begin(processes, steps)
         if not to_the_end:
             self.disturb(started, processes)
-        try:
-            _, errors = started.communicate(timeout=120)
-        except subprocess.TimeoutExpired:
-            started.kill()
+        errors = errors_of(started, 120)
+        if errors is None:
             return "hangs"
         after = saved_step(self.output)
         if after < before:

@@ -96,6 +96,20 @@ class Checks:
         self.report(name, problem)
 
 
+def errors_of(started, patience):
+    """What mpirun and its processes wrote to standard error, or None if one of them still runs after `patience` seconds.
+
+    mpirun itself may hang after its last process has ended (Open MPI 4.1 waits for a lock in PMIx_server_finalize).
+    """
+    try:
+        return started.communicate(timeout=patience)[1]
+    except subprocess.TimeoutExpired:
+        listed = subprocess.run(["ps", "-o", "state=", "--ppid", str(started.pid)], capture_output=True, text=True).stdout
+        started.kill()
+        errors = started.communicate()[1]
+        return errors if set(listed.split()) <= {"Z"} else None
+
+
 def state_of(folder):
     """Header and tensors' bytes of a run's state."""
     raw = (folder / "state.safetensors").read_bytes()
