@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""How much of their time P processes compute, by the model of docs/distributed.md: a table in Markdown.
+"""The share of a step that P processes spend computing, by the model of docs/distributed.md: a table in Markdown.
 
     bench/scaling.py [--forward S] [--backward S] [--parameters M] [--latency US] [--message US] [--bandwidth GBIT]...
 
 A step of one process has `forward` seconds, the update included, and `backward` seconds. Gradients, 4 bytes a parameter,
 leave in n buckets of 4 MiB (64 KiB times P if that is more), evenly spread over the backward pass. Each process sends
-2 (P - 1) / P of them. A bucket takes two rounds of `latency` and P - 1 messages, and four buckets share a latency. What
-is not sent by the end of the backward pass is waited for:
+2 (P - 1) / P of them. A bucket takes two rounds of `latency` and P - 1 messages. What is not sent by the end of the
+backward pass is waited for:
 
-    sending = 2 (P - 1) / P * bytes / bandwidth + 2 n (latency / 4 + (P - 1) * message)
+    sending = 2 (P - 1) / P * bytes / bandwidth + 2 n (latency + (P - 1) * message)
     step    = forward + backward + max(sending / n, sending - backward * (n - 1) / n)
 
 The table has (forward + backward) / step, in percent.
@@ -22,7 +22,7 @@ def step_seconds(processes, forward, backward, count, gigabits, latency, message
     size = 4 * count
     buckets = max(1, -(-size // max(4 << 20, processes << 16)))
     sending = 2 * (processes - 1) / processes * size / (gigabits * 1e9 / 8)
-    sending += 2 * buckets * (latency / 4 + (processes - 1) * message)
+    sending += 2 * buckets * (latency + (processes - 1) * message)
     return forward + backward + max(sending / buckets, sending - backward * (buckets - 1) / buckets)
 
 

@@ -4,7 +4,7 @@
     bench/step_timeline.py RUN FILE.svg
 
 RUN/profile.json comes from --profile 1 or more; the last step that it has whole is drawn. A bar below the computation is
-a bucket of gradients, from the moment it is complete to the moment its sum has arrived.
+a bucket of gradients, from the moment it begins to leave to the moment its sum has arrived.
 """
 import json
 import pathlib

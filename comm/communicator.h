@@ -59,7 +59,8 @@ class Communicator {
   virtual void exchange_on_device(std::span<const Outgoing> out, std::span<const Incoming> in,
                                   Device device);
   virtual void all_reduce_on_device(const Tensor& vector);
-  /// How long this process waits for another before it gives up; ten minutes at first.
+  /// How long this process waits for another before it gives up; ten minutes at first. With MPI
+  /// this and cancel() apply to duplicates too.
   virtual void set_timeout(std::chrono::duration<double> timeout) = 0;
   /// Makes a wait of another thread throw: this process has failed and will call abort().
   virtual void cancel() = 0;

@@ -13,7 +13,7 @@ namespace fovea {
 ///
 ///     const ExchangeQueue queue(device);                  // in the thread of the ops
 ///     const ExchangeQueue::Ready ready = queue.after_ops();  // the gradients have been asked for
-///     background.run([&, ready] {
+///     background.run(lane, [&, ready] {
 ///       const ExchangeQueue::Scope scope(queue, ready);
 ///       sum = sum_over_shards(...);
 ///       queue.share(sum);

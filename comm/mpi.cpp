@@ -2,7 +2,6 @@
 #include <mpi.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <climits>
 #include <cstdlib>
@@ -16,6 +15,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "comm/world.h"
 
 namespace fovea::detail {
@@ -45,8 +45,8 @@ struct Library {
   Library(const Library&) = delete;
   Library& operator=(const Library&) = delete;
 
-  std::mutex mutex;  ///< held during every call
-  std::atomic<bool> cancelled = false;
+  std::mutex mutex;     ///< held during calls of several threads
+  std::string failure;  ///< ends all calls: an exchange that has failed may have lost its memory
   std::chrono::duration<double> timeout = std::chrono::minutes(10);
   std::set<int> complaining;  ///< processes that have waited too long
 };
@@ -64,7 +64,8 @@ class MpiProcesses final : public Communicator {
     MPI_Comm_free(&machine);
   }
   ~MpiProcesses() override {
-    if (comm_ != MPI_COMM_WORLD && std::uncaught_exceptions() == 0) MPI_Comm_free(&comm_);
+    const std::lock_guard lock(library_->mutex);
+    if (comm_ != MPI_COMM_WORLD && library_->failure.empty()) MPI_Comm_free(&comm_);
   }
 
   [[nodiscard]] int rank() const override { return place_.rank; }
@@ -75,14 +76,14 @@ class MpiProcesses final : public Communicator {
   [[nodiscard]] std::unique_ptr<Communicator> duplicate() override {
     MPI_Comm copy;
     std::vector<MPI_Request> requests(1);
-    start([&] { require(MPI_Comm_idup(comm_, &copy, requests.data()), "MPI_Comm_idup"); });
+    locked([&] { require(MPI_Comm_idup(comm_, &copy, requests.data()), "MPI_Comm_idup"); });
     wait(requests, {});
     return std::unique_ptr<Communicator>(new MpiProcesses(library_, copy, place_));
   }
 
   void exchange(std::span<const Outgoing> out, std::span<const Incoming> in) override {
     std::vector<MPI_Request> requests;
-    start([&] {
+    locked([&] {
       for (const Incoming& message : in) {
         MPI_Request& request = requests.emplace_back();
         require(MPI_Irecv(message.bytes.data(), count_of(message.bytes.size()), MPI_BYTE,
@@ -104,7 +105,7 @@ class MpiProcesses final : public Communicator {
     check(is_double || vector.dtype() == DType::f32, "MPI: all_reduce got ", vector.dtype(),
           ", expected f32 or f64");
     std::vector<MPI_Request> requests(1);
-    start([&] {
+    locked([&] {
       require(MPI_Iallreduce(MPI_IN_PLACE, vector.raw(), count_of(vector.numel()),
                              is_double ? MPI_DOUBLE : MPI_FLOAT, MPI_SUM, comm_, requests.data()),
               "MPI_Iallreduce");
@@ -113,7 +114,10 @@ class MpiProcesses final : public Communicator {
   }
 
   void set_timeout(std::chrono::duration<double> timeout) override { library_->timeout = timeout; }
-  void cancel() override { library_->cancelled = true; }
+  void cancel() override {
+    const std::lock_guard lock(library_->mutex);
+    note_failure("MPI: this process has failed while it waited for others");
+  }
   [[noreturn]] void abort(int code) override {
     MPI_Abort(MPI_COMM_WORLD, code);
     std::abort();
@@ -132,14 +136,25 @@ class MpiProcesses final : public Communicator {
     return static_cast<int>(items);
   }
 
+  /// Runs calls of MPI, unless another thread's have failed. Its error is then this one's too.
   template <class F>
-  void start(const F& calls) const {
+  void locked(const F& calls) const {
     const std::lock_guard lock(library_->mutex);
-    calls();
+    check(library_->failure.empty(), library_->failure);
+    try {
+      calls();
+    } catch (const std::exception& error) {
+      note_failure(error.what());
+      throw;
+    }
   }
 
-  /// Waits for all requests. The first ones are of `in`; those left over at the time limit name the
-  /// missing processes.
+  /// Requires the lock.
+  void note_failure(const std::string& text) const {
+    if (library_->failure.empty()) library_->failure = text;
+  }
+
+  /// Waits for all requests, of which the first ones are of `in`.
   void wait(std::vector<MPI_Request>& requests, std::span<const Incoming> in) const {
     const auto count = static_cast<int>(requests.size());
     using Clock = std::chrono::steady_clock;
@@ -147,12 +162,11 @@ class MpiProcesses final : public Communicator {
     Clock::time_point before = Clock::now();
     for (std::int64_t polls = 0;; ++polls) {
       int done = 0;
-      start([&] {
+      locked([&] {
         require(MPI_Testall(count, requests.data(), &done, MPI_STATUSES_IGNORE), "MPI_Testall");
       });
       if (done != 0) return;
       if (polls < kEagerPolls) continue;
-      check(!library_->cancelled, "MPI: this process has failed while it waited for others");
       const Clock::time_point now = Clock::now();
       waited += std::min<Clock::duration>(now - std::exchange(before, now), kLongestRest);
       if (waited > library_->timeout) complain(requests, in);
@@ -161,29 +175,42 @@ class MpiProcesses final : public Communicator {
     }
   }
 
-  [[noreturn]] void complain(const std::vector<MPI_Request>& requests,
+  [[noreturn]] void complain(std::vector<MPI_Request>& requests,
                              std::span<const Incoming> in) const {
-    std::set<int> missing;
-    for (std::size_t i = 0; i < in.size(); ++i) {
-      if (requests[i] != MPI_REQUEST_NULL) missing.insert(in[i].from);
-    }
     const std::set<int> complaining = all_that_complain();
+    std::set<int> missing;
+    locked([&] { missing = missing_of(requests, in); });
     std::set<int> silent = missing;
     std::erase_if(silent, [&](int rank) { return complaining.contains(rank); });
     if (!silent.empty()) missing = silent;
-    // One line is enough: the others leave it to the first, which ends them.
+    // One line is enough: the others leave it to the first of them, which ends all.
     if (rank() != *complaining.begin()) std::this_thread::sleep_for(std::chrono::seconds(10));
     std::string names;
     for (const int rank : missing) names += (names.empty() ? " " : ", ") + std::to_string(rank);
-    fail("no word from ", names.empty() ? "some process" : "process" + names, " for ",
-         library_->timeout.count(), " s; --comm-timeout sets how long to wait");
+    const std::string text =
+        text_of("no word from ", names.empty() ? "some process" : "process" + names, " for ",
+                library_->timeout.count(), " s; --comm-timeout sets how long to wait");
+    locked([&] { note_failure(text); });
+    fail(text);
+  }
+
+  /// The processes whose messages have not arrived.
+  static std::set<int> missing_of(std::vector<MPI_Request>& requests,
+                                  std::span<const Incoming> in) {
+    std::set<int> missing;
+    for (std::size_t i = 0; i < in.size(); ++i) {
+      int arrived = 0;
+      require(MPI_Test(&requests[i], &arrived, MPI_STATUS_IGNORE), "MPI_Test");
+      if (arrived == 0) missing.insert(in[i].from);
+    }
+    return missing;
   }
 
   /// Tells all others that this process has waited too long, and returns those that say the same
   /// within a second, and itself.
   [[nodiscard]] std::set<int> all_that_complain() const {
     std::set<int>& complaining = library_->complaining;
-    start([&] {
+    locked([&] {
       complaining.insert(rank());
       for (int other = 0; other < size(); ++other) {
         if (other == rank()) continue;
@@ -194,7 +221,7 @@ class MpiProcesses final : public Communicator {
     });
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
     while (std::chrono::steady_clock::now() < end) {
-      start([&] { read_complaints(complaining); });
+      locked([&] { read_complaints(complaining); });
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     const std::lock_guard lock(library_->mutex);

@@ -143,7 +143,9 @@ class Completion {
     while (!pending.empty()) {
       const Node& node = *pending.back();
       pending.pop_back();
-      for (const Tensor& leaf : node.inner_leaves) note(leaf, node.sequence);
+      for (const Tensor& leaf : node.inner_leaves) {
+        if (leaf.requires_grad()) note(leaf, node.sequence);
+      }
       for (const Tensor& input : node.inputs) {
         if (!input.requires_grad()) continue;
         input.is_leaf() ? note(input, node.sequence) : follow(input.node());
@@ -212,6 +214,7 @@ std::shared_ptr<Node> make_node(const OpLabel& op, const Tensor& output,
 }
 
 void tell_listeners(const OpLabel& op, const Tensor& output, std::span<const Tensor> inputs) {
+  ReadLeaves::note(inputs);
   if (is_profiling()) profile_op(op, output);
   if (is_tracing()) trace_op({op, inputs, output});
 }
@@ -227,6 +230,7 @@ void Node::free() {
   // Inputs may be the last owners of their nodes: free those iteratively instead of recursing.
   std::vector<Tensor> pending = std::move(inputs);
   inputs.clear();
+  inner_leaves.clear();
   while (!pending.empty()) {
     const Tensor t = std::move(pending.back());
     pending.pop_back();
@@ -268,7 +272,6 @@ Tensor record(const OpLabel& op, Tensor output, std::initializer_list<Tensor> in
 Tensor record(const OpLabel& op, Tensor output, std::span<const Tensor> inputs,
               std::span<const Tensor> saved, BackwardFn backward) {
   if (detecting_anomalies) require_finite(output, "output", op, inputs);
-  ReadLeaves::note(inputs);
   bool wanted = false;
   for (const Tensor& t : inputs) wanted |= t.defined() && t.requires_grad();
   if (recording && wanted) {

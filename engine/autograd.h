@@ -66,7 +66,7 @@ class ReadLeaves {
   ReadLeaves& operator=(const ReadLeaves&) = delete;
 
   [[nodiscard]] std::vector<Tensor> leaves() const;
-  /// Tells all readers of this thread the inputs of an op; record() calls it.
+  /// Tells all readers of this thread the inputs of an op, as record() and record_constant() do.
   static void note(std::span<const Tensor> inputs);
 
  private:

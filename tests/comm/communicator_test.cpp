@@ -106,13 +106,18 @@ TEST_CASE("messages of a duplicate do not mix with those of its communicator") {
     const std::unique_ptr<Communicator> other = processes.duplicate();
     CHECK(other->rank() == processes.rank());
     CHECK(other->size() == 2);
-    // One process starts with the communicator, the other one with the duplicate.
-    const auto numbers = [](Communicator& way, double mine) {
-      return all_gather(way, std::vector<double>{mine});
+    std::byte five{5}, six{6}, first{}, second{};
+    const auto receive = [](Communicator& from, std::byte& byte) {
+      from.exchange({}, std::vector<Incoming>{{0, std::span(&byte, 1)}});
     };
-    auto later = std::async(std::launch::async, [&] { return numbers(*other, processes.rank()); });
-    CHECK(numbers(processes, 5 + processes.rank())[1][0] == 6);
-    CHECK(later.get()[1][0] == 1);
+    if (processes.is_first()) {
+      processes.exchange(std::vector<Outgoing>{{1, std::span(&five, 1)}}, {});
+      return other->exchange(std::vector<Outgoing>{{1, std::span(&six, 1)}}, {});
+    }
+    receive(*other, first);
+    receive(processes, second);
+    CHECK(first == six);
+    CHECK(second == five);
   });
   CHECK(alone().duplicate()->size() == 1);
 }

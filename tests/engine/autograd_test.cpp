@@ -247,16 +247,30 @@ TEST_CASE("leaves of a derivative's own tape are announced after it, unless they
   CHECK(announced == expected);
 }
 
+TEST_CASE("a frozen leaf of a derivative's own tape is not announced") {
+  const Tensor x = leaf({2}), inner = leaf({3});
+  const Tensor y = record("inner", x.detach().clone(), {x}, {},
+                          [](const GradArgs& g) -> Grads { return {g.dy}; });
+  set_inner_leaves(y, {inner});
+  inner.set_requires_grad(false);
+  std::vector<const TensorImpl*> announced;
+  const OnCompleteGradient listening(
+      [&](const Tensor& complete) { announced.push_back(complete.impl().get()); });
+  backward(y);
+  CHECK(announced == std::vector<const TensorImpl*>{x.impl().get()});
+}
+
 TEST_CASE("leaves that ops read are collected, recorded or not") {
   const Tensor a = leaf({2}), b = leaf({3}), c = leaf({5});
   const ReadLeaves all;
   {
     const NoGrad not_recording;
     const ReadLeaves some;
-    static_cast<void>(square(square(a)));
+    static_cast<void>(square(square(c)));
     REQUIRE(some.leaves().size() == 1);
-    CHECK(some.leaves().front().impl() == a.impl());
+    CHECK(some.leaves().front().impl() == c.impl());
   }
   static_cast<void>(plus(a, plus(b, b)));
-  CHECK(all.leaves().size() == 2);
+  static_cast<void>(record_constant("compared", a.detach(), {leaf({7})}));
+  CHECK(all.leaves().size() == 4);
 }

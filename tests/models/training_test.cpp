@@ -4,7 +4,6 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "engine/autograd.h"
 #include "engine/copy.h"
@@ -328,8 +327,14 @@ struct Pass {
   std::vector<double> losses;
   std::map<std::string, std::vector<double>> gradients;
   std::int64_t peak_bytes = 0;
-  std::set<std::string> announced;  // parameters whose gradients were complete early
+  /// Gradients as they were when they were complete, in the second batch.
+  std::map<std::string, std::vector<double>> announced;
 };
+
+/// Empty if none has arrived.
+std::vector<double> gradient_of(const Tensor& parameter) {
+  return parameter.grad().defined() ? parameter.grad().to_vector() : std::vector<double>();
+}
 
 /// Two batches of a step, with every random op on.
 Pass passes_of(Model& model, DType activations, bool recompute, bool any_size = false) {
@@ -349,9 +354,13 @@ Pass passes_of(Model& model, DType activations, bool recompute, bool any_size = 
     ctx.step = step;
     const Tensor loss = loss_of(model, batch, ctx);
     pass.losses.push_back(loss.item());
-    const OnCompleteGradient listening(
-        [&](const Tensor& parameter) { pass.announced.insert(parameter.name()); });
+    const OnCompleteGradient listening([&](const Tensor& p) {
+      if (!p.name().empty()) pass.announced[p.name()] = gradient_of(p);
+    });
     backward(loss);
+    for (const auto& [name, gradient] : pass.announced) {
+      CHECK(gradient == gradient_of(model.store().find(name)));
+    }
   }
   pass.peak_bytes = memory_stats().peak_bytes - before;
   model.finish_backward();

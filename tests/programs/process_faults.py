@@ -17,23 +17,27 @@ import sys
 import time
 
 from process_schedules import ranks_of, send
-from processes import arguments_of, errors_of, run_checks, saved_step
+from processes import WIDE, arguments_of, errors_of, run_checks, saved_step
 from tiny_training import tiny_model
 
-FLAGS = [*tiny_model("train_cifar"), "--recovery-interval", "1", "--comm-timeout", "8"]
+FLAGS = ["--recovery-interval", "1", "--comm-timeout", "8"]
 LONG = 100000  # steps: longer than any test
 PATIENCE = 90  # seconds after which a run hangs
 
 
 class Faults:
-    def __init__(self, checks, seed):
+    def __init__(self, checks, seed, model, note=""):
         self.checks, self.random, self.number = checks, random.Random(seed), 0
+        self.flags, self.note = [*model, *FLAGS], note
+
+    def folder(self):
+        return self.checks.folder / f"fault-{self.number}{self.note}"
 
     def start(self, environment=None):
         """A run of three processes after its first saved steps: its mpirun and its folder."""
         self.number += 1
-        output = self.checks.folder / f"fault-{self.number}"
-        started = subprocess.Popen(self.checks.command(3, "train_cifar", self.checks.flags(FLAGS, output, LONG)),
+        output = self.folder()
+        started = subprocess.Popen(self.checks.command(3, "train_cifar", self.checks.flags(self.flags, output, LONG)),
                                    stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
                                    env={**self.checks.environment(), **(environment or {})})
         while saved_step(output) < 3 and started.poll() is None:
@@ -56,10 +60,10 @@ class Faults:
         if not problem and after < max(before, 1):
             problem = f"the saved step fell from {before} to {after}"
         if not problem:
-            done = self.checks.run(2, "train_cifar", self.checks.flags(FLAGS, output, after + 2))
+            done = self.checks.run(2, "train_cifar", self.checks.flags(self.flags, output, after + 2))
             if done.returncode != 0 or saved_step(output) != after + 2:
                 problem = f"does not continue: {done.stderr.strip()[-300:]}"
-        self.checks.report(name, problem)
+        self.checks.report(name + self.note, problem)
 
     def killed(self, rank):
         started, output = self.start()
@@ -80,9 +84,8 @@ class Faults:
     def full_disk(self):
         """The library that faults.py preloads fails the writes of the first process."""
         shim = self.checks.build / "libfault_shim.so"
-        output = self.checks.folder / f"fault-{self.number + 1}"
         started, output = self.start({"LD_PRELOAD": str(shim), "FOVEA_FAULT": "write 400 28 always",
-                                         "FOVEA_FAULT_BELOW": str(output)})
+                                      "FOVEA_FAULT_BELOW": str(self.checks.folder)})
         self.ended("the disk of process 0 is full", started, output, "^error: .*No space left")
 
     def refused(self, name, commands, word):
@@ -140,12 +143,14 @@ def main():
     args = arguments_of(__doc__, kills=2, seed=1)
 
     def check(checks):
-        faults = Faults(checks, args.seed)
+        faults = Faults(checks, args.seed, tiny_model("train_cifar"))
         for rank in range(3):
             for _ in range(args.kills):
                 faults.killed(rank)
-        for rank in (0, 1):
-            faults.stopped(rank)
+        faults.stopped(0)
+        wide = Faults(checks, args.seed, WIDE, " while several buckets are on their way")
+        wide.killed(2)
+        wide.stopped(1)
         faults.out_of_descriptors()
         faults.full_disk()
         differences(faults, args.build)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Training on two hosts, played by network namespaces of this machine with Open MPI's TCP between them.
 
-    tests/programs/process_hosts.py [--build build] [--speed] [--rate 1000] [--slower 300] [--picture FILE.svg]
+    tests/programs/process_hosts.py [--build build] [--speed] [--rates 1000 300] [--picture FILE.svg]
 
-The run's tensors, progress and logs must equal those of one process. --speed: the link gets each of two bandwidths, in
+The run's tensors, progress and logs must equal those of one process. --speed: the link gets each of these bandwidths, in
 Mbit/s (tc tbf), and the time of a step is compared with a prediction from the run without a limit: buckets that leave
 evenly during the backward pass. It must be within 25 %. --picture: a step at the first bandwidth, over time. Needs root
 and ip; exits 77 without them, without mpirun, or if the programs were built without MPI.
@@ -11,10 +11,12 @@ and ip; exits 77 without them, without mpirun, or if the programs were built wit
 import json
 import math
 import os
+import pathlib
 import shutil
 import statistics
 import subprocess
 import sys
+import tempfile
 
 from processes import BESIDE, ROOT, arguments_of, difference, run_checks, state_of
 from tiny_training import tiny_model
@@ -27,14 +29,14 @@ LARGE = ["--model", "vit_tiny_patch8_32", "--embed-dim", "384", "--depth", "12",
 BUCKET = 4 << 20  # bytes
 
 
-class NoNamespaces(Exception):
-    """A command that makes namespaces has failed."""
+class CommandFailed(Exception):
+    """A command of ip or tc has failed."""
 
 
 def sh(*words):
     done = subprocess.run(list(words), capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise NoNamespaces(f"{' '.join(words)}: {done.stderr.strip()}")
+        raise CommandFailed(f"{' '.join(words)}: {done.stderr.strip()}")
 
 
 class Hosts:
@@ -125,10 +127,21 @@ def speed(checks, hosts, rates, picture):
         subprocess.run([ROOT / "bench" / "step_timeline.py", run("drawn", "--profile", "3"), picture], check=True)
 
 
-def main():
-    args = arguments_of(__doc__, "speed", rate=1000, slower=300, picture="")
+def no_namespaces():
+    """Why this machine cannot play two hosts, or ""."""
     if os.geteuid() != 0 or shutil.which("ip") is None:
-        print("skipped: needs root and ip")
+        return "needs root and ip"
+    try:
+        with tempfile.TemporaryDirectory() as folder, Hosts(pathlib.Path(folder)):
+            return ""
+    except CommandFailed as error:
+        return f"no network namespaces: {error}"
+
+
+def main():
+    args = arguments_of(__doc__, "speed", rates=[1000, 300], picture="")
+    if reason := no_namespaces():
+        print(f"skipped: {reason}")
         return 77
 
     def check(checks):
@@ -140,12 +153,8 @@ def main():
             checks.report("two hosts have the bits of one process",
                           next((x for x in (expected, got) if isinstance(x, str)), None) or difference(got, expected))
             if args.speed:
-                speed(checks, hosts, [args.rate, args.slower], args.picture)
-    try:
-        return run_checks(args, check)
-    except NoNamespaces as error:
-        print(f"skipped: no network namespaces: {error}")
-        return 77
+                speed(checks, hosts, args.rates, args.picture)
+    return run_checks(args, check)
 
 
 if __name__ == "__main__":

@@ -4,9 +4,9 @@
     tests/programs/processes.py [--build build] [--all] [--mpirun "mpirun --oversubscribe"]
 
 Every run has 8 shards. Its tensors, progress and logged losses and scores must equal those of one process, also if it
-stops and goes on with another number of processes. --all: each model family, optimizer and precision on 2, 3, 4, 5
-and 8 processes; otherwise a model of each task on one number of them. Exits 77 without mpirun, or if the programs were
-built without MPI.
+stops and goes on with another number of processes. --all: each task, model family, optimizer and precision on 2, 3, 4,
+5 and 8 processes; otherwise a model of each task on one number of them. Exits 77 without mpirun, or if the programs
+were built without MPI.
 """
 import argparse
 import json
@@ -37,6 +37,8 @@ BESIDE = {
     "train_depth": ["--opt", "muon"],
     "train_detection": ["--grad-accum-steps", "2"],
 }
+# A model whose gradients fill seven buckets.
+WIDE = ["--model", "vit_tiny_patch8_32", "--embed-dim", "384", "--depth", "4", "--num-heads", "6"]
 
 
 class Checks:
@@ -97,17 +99,20 @@ class Checks:
 
 
 def errors_of(started, patience):
-    """What mpirun and its processes wrote to standard error, or None if one of them still runs after `patience` seconds.
+    """What a run wrote to standard error, or None if one of its processes still runs after `patience` seconds.
 
-    mpirun itself may hang after its last process has ended (Open MPI 4.1 waits for a lock in PMIx_server_finalize).
+    mpirun itself may hang after its last process has ended: Open MPI 4.1 waits for a lock in PMIx_server_finalize.
     """
     try:
         return started.communicate(timeout=patience)[1]
     except subprocess.TimeoutExpired:
-        listed = subprocess.run(["ps", "-o", "state=", "--ppid", str(started.pid)], capture_output=True, text=True).stdout
+        states = subprocess.run(["ps", "-o", "state=", "--ppid", str(started.pid)], capture_output=True, text=True).stdout
         started.kill()
         errors = started.communicate()[1]
-        return errors if set(listed.split()) <= {"Z"} else None
+    if not started.args[0].startswith("mpirun") or set(states.split()) - {"Z"}:
+        return None
+    print("note: mpirun hung after its processes had ended", flush=True)
+    return errors
 
 
 def state_of(folder):
@@ -160,6 +165,13 @@ def each_task(checks, every_number):
             checks.same(program, program, flags, MANY_SHARDED, zero=[2, 3, 4])
         elif program in ("train_cifar", "train_depth"):
             checks.same(program, program, flags, [[2, 3]], zero=[2])
+
+
+def many_buckets(checks):
+    """A model of 28 MB, so that several buckets are on their way."""
+    flags = [*WIDE, "--grad-checkpointing"]
+    checks.same("several buckets", "train_cifar", flags, [[2], [3]])
+    checks.same("several buckets", "train_cifar", WIDE, [[2]], zero=[2])
 
 
 def mpich(checks):
@@ -236,14 +248,16 @@ def no_mpi(build):
 
 
 def arguments_of(description, *switches, **values):
-    """The arguments of a script: --build, --mpirun, its own switches, and numbers or texts with their defaults."""
+    """The arguments of a script: --build, --mpirun, its own switches, and values or lists of them with their defaults."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=lambda text: pathlib.Path(text).resolve(), default=ROOT / "build")
     parser.add_argument("--mpirun", type=shlex.split, default=["mpirun", "--oversubscribe"])
     for name in switches:
         parser.add_argument(f"--{name}", action="store_true")
     for name, default in values.items():
-        parser.add_argument(f"--{name}", type=type(default), default=default)
+        several = isinstance(default, list)
+        parser.add_argument(f"--{name}", type=type(default[0] if several else default), default=default,
+                            nargs="+" if several else None)
     return parser.parse_args()
 
 
@@ -266,6 +280,7 @@ def main():
         each_task(checks, args.all)
         if args.all:
             all_families(checks)
+        many_buckets(checks)
         mpich(checks)
         evaluation(checks)
         engines_sum(checks)

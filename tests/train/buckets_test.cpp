@@ -12,13 +12,16 @@
 namespace fovea {
 namespace {
 
-/// Parameters of which the first has several blocks, with gradients that differ by shard.
+/// Parameters of which the first has several blocks, more than buckets leave at a time, with
+/// gradients that differ by shard.
 struct Fixture {
   Fixture() : store(3, {}) {
     const Scope scope(store);
     for (const auto& [name, shape] : std::map<std::string, Shape>{
              {"a", {100, 1000}}, {"b", {7}}, {"c", {300, 200}}, {"d", {1}}})
       parameters.push_back(scope.param(name, shape, normal(1)));
+    for (int i = 0; i < 8; ++i)
+      parameters.push_back(scope.param("e" + std::to_string(i), {i + 1}, normal(1)));
   }
   void set_gradient(std::size_t i, std::int64_t shard) const {
     const RandomKey key{static_cast<std::uint64_t>(i), static_cast<std::uint64_t>(shard)};
@@ -64,6 +67,7 @@ std::vector<std::vector<double>> sums(int processes, std::int64_t bytes, bool ea
 }
 
 constexpr std::int64_t kLarge = 1 << 30, kSmall = 1;
+constexpr std::int64_t kElements = 100000 + 7 + 60000 + 1 + 36;
 
 TEST_CASE("sums of gradients depend neither on buckets, nor on processes, nor on when they leave") {
   const auto expected = sums(1, kLarge, false);
@@ -75,7 +79,7 @@ TEST_CASE("sums of gradients depend neither on buckets, nor on processes, nor on
 }
 
 TEST_CASE("each of P processes sends 2 (P - 1) / P of the gradients on average, sharded or not") {
-  constexpr std::int64_t gradients = 4 * (100000 + 7 + 60000 + 1);  // bytes
+  constexpr std::int64_t gradients = 4 * kElements;  // bytes
   for (const int processes : {2, 4}) {
     for (const bool sharded : {false, true}) {
       std::atomic<std::int64_t> sent = 0;
@@ -89,8 +93,8 @@ TEST_CASE("each of P processes sends 2 (P - 1) / P of the gradients on average, 
         if (sharded) buckets.share_values();
         sent += test::bytes_sent(process);
       });
-      // Besides, each process tells the others which of the four parameters have a gradient.
-      const std::int64_t told = processes * (processes - 1) * (4 + 1) * 8;
+      // Besides, each process tells the others which of the twelve parameters have a gradient.
+      const std::int64_t told = processes * (processes - 1) * (12 + 1) * 8;
       CHECK(sent == 2 * (processes - 1) * gradients + told);
     }
   }
@@ -99,12 +103,17 @@ TEST_CASE("each of P processes sends 2 (P - 1) / P of the gradients on average, 
 TEST_CASE("messages to many processes stay large, and a profile shows when each bucket was sent") {
   CHECK(GradientBuckets::bucket_bytes(2) == 4 << 20);
   CHECK(GradientBuckets::bucket_bytes(1024) == 1024 * (64 << 10));
-  const Profile profile;
-  static_cast<void>(sums(2, 200000, true));
-  const auto spans = profile.spans();
-  CHECK(std::count_if(spans.begin(), spans.end(), [](const ProfileSpan& span) {
-          return span.name == "bucket" && span.category == "sending";
-        }) == 2 * 2);  // processes x buckets
+  const auto buckets_sent = [](std::int64_t bytes) {
+    const Profile profile;
+    static_cast<void>(sums(2, bytes, true));
+    const auto spans = profile.spans();
+    return std::count_if(spans.begin(), spans.end(), [](const ProfileSpan& span) {
+      return span.name == "bucket" && span.category == "sending";
+    });
+  };
+  CHECK(buckets_sent(kSmall) == 2 * 12);  // processes x buckets
+  CHECK(buckets_sent(200000) == 2 * 2);
+  CHECK(buckets_sent(0) == 2 * 1);
 }
 
 TEST_CASE("a gradient that changes after it was sent is an error") {
@@ -115,7 +124,7 @@ TEST_CASE("a gradient that changes after it was sent is an error") {
     model.set_gradients(0);
     buckets.complete(model.parameters.back());
     model.parameters.back().grad().fill_(5);
-    CHECK(contains(message_of([&] { buckets.take_last(); }), "that of d changed"));
+    CHECK(contains(message_of([&] { buckets.take_last(); }), "that of e7 changed"));
   });
 }
 
@@ -146,7 +155,7 @@ TEST_CASE("the parts of all processes are each parameter once, cut between block
       CHECK(std::is_sorted(cuts.begin(), cuts.end()));
       mine += sharded.portions.of(p).size();
     }
-    CHECK(std::abs(mine - (100000 + 7 + 60000 + 1) / 3) <= 1 << 15);
+    CHECK(std::abs(mine - kElements / 3) <= 1 << 15);
   });
 }
 
