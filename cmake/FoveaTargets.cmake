@@ -43,7 +43,7 @@ if(FOVEA_WERROR)
 endif()
 if(FOVEA_SANITIZE)
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${FOVEA_SANITIZE}>
-                      $<$<COMPILE_LANGUAGE:CXX>:-fno-omit-frame-pointer> -g1)
+                      $<$<COMPILE_LANGUAGE:CXX>:-fno-omit-frame-pointer> -g)
   add_link_options(-fsanitize=${FOVEA_SANITIZE})
 endif()
 
@@ -60,15 +60,10 @@ function(fovea_unite target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${unites} UNITY_BUILD_BATCH_SIZE 12)
 endfunction()
 
-# -O1 is enough for sources that read settings, write files and call kernels. With sanitizers -O0 is,
-# which halves the time to compile.
+# -O1 is enough for sources that read settings, write files and call kernels.
 function(fovea_compile_quickly target)
-  set(level -O1)
-  if(FOVEA_SANITIZE)
-    set(level -O0)
-  endif()
   target_compile_options(${target} PRIVATE
-    $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release,RelWithDebInfo>>:${level}>)
+    $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release,RelWithDebInfo>>:-O1>)
 endfunction()
 
 # fovea_app(<name>): the executable apps/<name>.cpp, linked with all libraries.
