@@ -17,10 +17,10 @@ class Tensor;
 
 struct ProfileSpan {
   std::string name;  ///< name of the op or stage
-  std::string
-      category;        ///< "forward", "backward", "stage", "sending" or "nested" (in a derivative)
-  std::string detail;  ///< output shape and dtype of an op
-  int thread = 0;      ///< numbered in order of appearance
+  /// "forward", "backward", "nested" (within a derivative), "stage" or "sending" (to processes).
+  std::string category;
+  std::string detail;             ///< output shape and dtype of an op
+  int thread = 0;                 ///< numbered in order of appearance
   double start = 0, seconds = 0;  ///< in seconds; `start` is relative to the start of the profile
 };
 

@@ -30,13 +30,10 @@ class Faults:
         self.checks, self.random, self.number = checks, random.Random(seed), 0
         self.flags, self.note = [*model, *FLAGS], note
 
-    def folder(self):
-        return self.checks.folder / f"fault-{self.number}{self.note}"
-
     def start(self, environment=None):
         """A run of three processes after its first saved steps: its mpirun and its folder."""
         self.number += 1
-        output = self.folder()
+        output = self.checks.folder / f"fault-{self.number}{self.note}"
         started = subprocess.Popen(self.checks.command(3, "train_cifar", self.checks.flags(self.flags, output, LONG)),
                                    stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
                                    env={**self.checks.environment(), **(environment or {})})

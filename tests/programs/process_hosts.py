@@ -21,12 +21,14 @@ import tempfile
 from processes import BESIDE, ROOT, arguments_of, difference, run_checks, state_of
 from tiny_training import tiny_model
 
+sys.path.insert(0, str(ROOT / "bench"))
+from scaling import step_seconds  # noqa: E402
+
 HOSTS = {"fovea-a": "10.77.0.1", "fovea-b": "10.77.0.2"}
 IMAGES = 64
 LARGE = ["--model", "vit_tiny_patch8_32", "--embed-dim", "384", "--depth", "12", "--num-heads", "6", "--batch-size", str(IMAGES),
          "--shards", "2", "--threads", "1", "--epochs", "1", "--workers", "0", "--no-report", "--log-interval", "1",
          "--warmup-epochs", "0"]
-BUCKET = 4 << 20  # bytes
 
 
 class CommandFailed(Exception):
@@ -94,11 +96,9 @@ def times_of(folder):
 
 
 def predicted(free, gradients, megabits):
-    """A step's time from that without a limit: buckets leave evenly during the backward pass."""
-    buckets = max(1, round(gradients / BUCKET))
-    sending = gradients / (megabits * 1e6 / 8)  # 2 (P - 1) / P = 1 for two processes
-    exposed = max(sending / buckets, sending - free["backward"] * (buckets - 1) / buckets)
-    return free["step"] - free["exchange"] + exposed
+    """A step's time from that without a limit, in the model of bench/scaling.py without latencies."""
+    computing = free["step"] - free["exchange"] - free["backward"]
+    return step_seconds(2, computing, free["backward"], gradients / 4, megabits / 1000, latency=0, message=0)
 
 
 def speed(checks, hosts, rates, picture):

@@ -58,7 +58,7 @@ class GradientBuckets {
   /// In sharded sums, gives each process's part of the values of the parameters to all others.
   void share_values() const;
 
-  /// Seconds that sums and messages have taken so far, behind the backward pass or not.
+  /// Seconds in which a bucket was on its way, behind the backward pass or not.
   [[nodiscard]] double seconds() const { return background_.seconds(); }
 
   /// 4 MiB, or more if a message, one of `processes` parts of a bucket, would have under 64 KiB.

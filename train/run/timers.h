@@ -14,7 +14,7 @@ struct StageTimes {
   double wait = 0;  ///< waiting for the loader; without workers, preparing batches too
   double forward = 0, backward = 0, optimizer = 0;
   double exchange = 0;  ///< adding up shards; with several processes, waiting for the others too
-  /// Messages of gradients and their sums, most of them during the backward pass.
+  /// Buckets of gradients were on their way, during the backward pass or after it.
   double sending = 0;
   double evaluate = 0;
 
