@@ -22,25 +22,29 @@ CPVT::CPVT(ModelInfo info, const CPVTConfig& c, std::uint64_t seed, TensorOption
 
 /// images [B, C, H, W] -> class logits [B, K].
 ClassifierOutput CPVT::forward(const Tensor& images, Context& ctx) {
-  const auto [x, where] = encode(images, ctx);   // [B, L, D]
-  return {head_(pool(x, where.grid), ctx), {}};  // [B, K]
+  const bool reads_one = config_.global_pool == Pooling::token;
+  const auto [x, where] = encode(images, reads_one ? 1 : kAllTokens, ctx);  // [B, 1 or L, D]
+  return {head_(pool(x, where.grid), ctx), {}};                             // [B, K]
 }
 
-/// The output of the last block and its PEGs, with their grid.
-EmbeddedTokens CPVT::encode(const Tensor& images, Context& ctx) const {
+/// At least the first `count` tokens after the last block and its PEGs, with their grid.
+EmbeddedTokens CPVT::encode(const Tensor& images, std::int64_t count, Context& ctx) const {
   const Tensor patches = patch_embed_.any_size(images, ctx);              // [B, N, D]
   auto [x, where] = embed_(patches, config_.image.grid_of(images), ctx);  // [B, L, D]
   x = pegs_(-1, x, where.grid, ctx);                                      // [B, L, D]
   ctx.show("feat/embed", x);
-  for (std::size_t i = 0; i < blocks_.size(); ++i) {
-    x = blocks_[i](x, ctx, where);                                // [B, L, D]
-    x = pegs_(static_cast<std::int64_t>(i), x, where.grid, ctx);  // [B, L', D]
+  for (std::int64_t i = 0; i < std::ssize(blocks_); ++i) {
+    const Block& block = blocks_[static_cast<std::size_t>(i)];
+    const bool is_end = i + 1 == std::ssize(blocks_) && !pegs_.follow(i);
+    x = is_end && count != kAllTokens ? block.first(x, count, ctx, where)  // [B, count, D]
+                                      : block(x, ctx, where);              // [B, L, D]
+    x = pegs_(i, x, where.grid, ctx);                                      // [B, L', D]
   }
   return {x, where};
 }
 
 PatchTokens CPVT::patch_tokens(const Tensor& images, Context& ctx) {
-  const auto [x, where] = encode(images, ctx);
+  const auto [x, where] = encode(images, kAllTokens, ctx);
   return {norm_(ops::slice(x, 1, where.grid.prefix, x.size(1))), where.grid.size};
 }
 

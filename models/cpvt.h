@@ -38,7 +38,7 @@ class CPVT : public Classifier {
   [[nodiscard]] TokenInfo tokens() const override;
 
  private:
-  [[nodiscard]] EmbeddedTokens encode(const Tensor& images, Context& ctx) const;
+  [[nodiscard]] EmbeddedTokens encode(const Tensor& images, std::int64_t count, Context& ctx) const;
   [[nodiscard]] Tensor pool(const Tensor& x, const TokenGrid& grid) const;
 
   CPVTConfig config_;

@@ -23,8 +23,8 @@ ClassifierOutput DeiT::forward(const Tensor& images, Context& ctx) {
   const Tensor patches = patch_embed_(images, ctx);                       // [B, N, D]
   auto [x, where] = embed_(patches, config_.image.grid_of(images), ctx);  // [B, 2 + N, D]
   ctx.show("feat/embed", x);
-  for (const Block& block : blocks_) x = block(x, ctx, where);       // [B, 2 + N, D]
-  const Tensor tokens = drop_(norm_(ops::slice(x, 1, 0, 2)), ctx);   // [B, 2, D]
+  x = run_blocks(blocks_, x, 2, ctx, where);                         // [B, 2, D]
+  const Tensor tokens = drop_(norm_(x), ctx);                        // [B, 2, D]
   ctx.show("pooled", ops::reshape(tokens, {tokens.size(0), -1}));    // [B, 2 D]
   const Tensor logits = head_(ops::select(tokens, 1, 0));            // [B, K]
   const Tensor logits_dist = head_dist_(ops::select(tokens, 1, 1));  // [B, K]

@@ -38,22 +38,22 @@ ViT::ViT(ModelInfo info, const ViTConfig& c, std::uint64_t seed, TensorOptions o
 
 /// images [B, C, H, W] -> class logits [B, K], by the paper's equations 1 to 4.
 ClassifierOutput ViT::forward(const Tensor& images, Context& ctx) {
-  const Tensor x = encode(images, ctx).x;           // [B, L, D]
-  return {head_(fc_norm_(pool(x, ctx)), ctx), {}};  // (4) [B, K]
+  const bool reads_one = config_.global_pool == Pooling::token;
+  const Tensor x = encode(images, reads_one ? 1 : kAllTokens, ctx).x;  // [B, 1 or L, D]
+  return {head_(fc_norm_(pool(x, ctx)), ctx), {}};                     // (4) [B, K]
 }
 
-/// The output of the last block.
-EmbeddedTokens ViT::encode(const Tensor& images, Context& ctx) const {
+/// The first `count` tokens of the last block's output.
+EmbeddedTokens ViT::encode(const Tensor& images, std::int64_t count, Context& ctx) const {
   const Tensor patches = patch_embed_(images, ctx);                       // [B, N, D]
   auto [x, where] = embed_(patches, config_.image.grid_of(images), ctx);  // (1) [B, L, D]
   x = norm_pre_(x);
   ctx.show("feat/embed", x);
-  for (const Block& block : blocks_) x = block(x, ctx, where);  // (2), (3) [B, L, D]
-  return {x, where};
+  return {run_blocks(blocks_, x, count, ctx, where), where};  // (2), (3) [B, count, D]
 }
 
 PatchTokens ViT::patch_tokens(const Tensor& images, Context& ctx) {
-  const auto [x, where] = encode(images, ctx);
+  const auto [x, where] = encode(images, kAllTokens, ctx);
   const Tensor patches = ops::slice(x, 1, where.grid.prefix, x.size(1));
   return {fc_norm_(norm_(patches)), where.grid.size};
 }

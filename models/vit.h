@@ -49,7 +49,7 @@ class ViT : public Classifier {
   [[nodiscard]] TokenInfo tokens() const override;
 
  private:
-  [[nodiscard]] EmbeddedTokens encode(const Tensor& images, Context& ctx) const;
+  [[nodiscard]] EmbeddedTokens encode(const Tensor& images, std::int64_t count, Context& ctx) const;
   [[nodiscard]] Tensor pool(const Tensor& x, Context& ctx) const;
 
   ViTConfig config_;

@@ -35,7 +35,26 @@ class Attention {
     return proj_drop_(proj_.branch(norm_((*heads_)(qkv, ctx, where))), ctx);
   }
 
+  /// Whether first() gives the same tokens as the branch of all.
+  [[nodiscard]] bool takes_few_queries(const Context& ctx) const {
+    return !first_ && !proj_drop_.drops(ctx) && heads_->takes_few_queries(ctx);
+  }
+  /// The branch of the first `count` tokens, [B, N, C] -> [B, count, C]. The other tokens have
+  /// only keys and values.
+  [[nodiscard]] Branch first(const Tensor& x, std::int64_t count) const {
+    const std::int64_t C = x.size(2);
+    const Tensor q = part_of_qkv(ops::slice(x, 1, 0, count), 0, C);  // [B, count, C]
+    const Tensor kv = part_of_qkv(x, C, 3 * C);                      // [B, N, 2 C]
+    return proj_.branch(norm_(heads_->few_queries(q, kv)));
+  }
+
  private:
+  /// Outputs [start, stop) of the qkv layer.
+  [[nodiscard]] Tensor part_of_qkv(const Tensor& x, std::int64_t start, std::int64_t stop) const {
+    const Tensor& bias = qkv_.bias();
+    return ops::linear(x, ops::slice(qkv_.weight(), 0, start, stop),
+                       bias.defined() ? ops::slice(bias, 0, start, stop) : bias);
+  }
   /// The qkv layer. If `qk_embed` is defined, q and k are computed from x + qk_embed, and v from x.
   [[nodiscard]] Tensor project(const Tensor& x, const Tensor& qk_embed) const {
     const Tensor qkv = qkv_(x);

@@ -25,13 +25,17 @@ class QkNorm {
   [[nodiscard]] Tensor operator()(const Tensor& qkv) const {
     if (kind_ == NormKind::none) return qkv;
     const std::int64_t C = qkv.size(2) / 3;
-    return ops::cat({per_head(q_, ops::slice(qkv, 2, 0, C)),
-                     per_head(k_, ops::slice(qkv, 2, C, 2 * C)), ops::slice(qkv, 2, 2 * C, 3 * C)},
+    return ops::cat({queries(ops::slice(qkv, 2, 0, C)), keys(ops::slice(qkv, 2, C, 2 * C)),
+                     ops::slice(qkv, 2, 2 * C, 3 * C)},
                     2);
   }
+  /// [B, N, C] -> [B, N, C].
+  [[nodiscard]] Tensor queries(const Tensor& q) const { return per_head(q_, q); }
+  [[nodiscard]] Tensor keys(const Tensor& k) const { return per_head(k_, k); }
 
  private:
   [[nodiscard]] Tensor per_head(const Norm& norm, const Tensor& x) const {
+    if (kind_ == NormKind::none) return x;
     const Tensor heads = ops::reshape(x, {x.size(0), x.size(1), -1, head_dim_});  // [B, N, H, D]
     return ops::reshape(norm(heads), x.shape());
   }
@@ -66,7 +70,21 @@ class SoftmaxHeads : public AttentionHeads {
     return relative_ ? relative_->attend(qkv, H, bias, where.grid) : ops::self_attention(qkv, H);
   }
 
+  [[nodiscard]] bool takes_few_queries(const Context& ctx) const override {
+    return !relative_ && !drop_.drops(ctx);
+  }
+
+  [[nodiscard]] Tensor few_queries(const Tensor& q, const Tensor& kv) const override {
+    const std::int64_t C = q.size(2);
+    const Tensor k = norm_.keys(ops::slice(kv, 2, 0, C)), v = ops::slice(kv, 2, C, 2 * C);
+    return join_heads(ops::attention(split(norm_.queries(q)), split(k), split(v)));
+  }
+
  private:
+  /// [B, N, C] -> [B, H, N, D].
+  [[nodiscard]] Tensor split(const Tensor& x) const {
+    return ops::permute(ops::reshape(x, {x.size(0), x.size(1), config_.heads, -1}), {0, 2, 1, 3});
+  }
   [[nodiscard]] std::string tap_name(const char* what) const {
     return "attn/" + std::to_string(config_.block) + "/" + what;
   }
@@ -129,6 +147,10 @@ class DifferentialHeads : public AttentionHeads {
 };
 
 }  // namespace
+
+Tensor AttentionHeads::few_queries(const Tensor& /*q*/, const Tensor& /*kv*/) const {
+  fail("attention: these heads need the queries of all tokens");
+}
 
 std::unique_ptr<AttentionHeads> make_heads(const Scope& s, const HeadsConfig& c) {
   if (c.kind == AttentionKind::diff) return std::make_unique<DifferentialHeads>(s, c);

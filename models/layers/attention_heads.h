@@ -42,6 +42,12 @@ class AttentionHeads {
 
   [[nodiscard]] virtual Tensor operator()(const Tensor& qkv, Context& ctx,
                                           const Positions& where) const = 0;
+
+  /// Whether few_queries() gives the same as the queries of all tokens.
+  [[nodiscard]] virtual bool takes_few_queries(const Context& /*ctx*/) const { return false; }
+  /// Maps the queries of some tokens q [B, n, C], and k and v of all side by side [B, N, 2 C], to
+  /// the concatenated heads of those tokens, [B, n, C].
+  [[nodiscard]] virtual Tensor few_queries(const Tensor& q, const Tensor& kv) const;
 };
 
 /// The heads of an attention layer whose parameters are at `s`.

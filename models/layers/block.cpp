@@ -5,6 +5,7 @@
 #include "models/layers/parallel_block.h"
 #include "models/layers/recompute.h"
 #include "ops/arithmetic.h"
+#include "ops/view.h"
 
 namespace fovea {
 namespace {
@@ -22,11 +23,25 @@ class PreNormBlock : public BlockForm {
         ls2_(s / "ls2", c.embed_dim, c.init_values) {}
 
   [[nodiscard]] Tensor operator()(Tensor x, Context& ctx, const Positions& where) const override {
-    x = x + drop_path_(ls1_(attn_(norm1_(x, ctx), ctx, where)), ctx);  // [B, L, D]
-    return x + drop_path_(ls2_(mlp_(norm2_(x, ctx), ctx)), ctx);       // [B, L, D]
+    return add_mlp(x + drop_path_(ls1_(attn_(norm1_(x, ctx), ctx, where)), ctx), ctx);
+  }
+
+  /// Dropout draws for all tokens, so that it computes all.
+  [[nodiscard]] Tensor first(Tensor x, std::int64_t count, Context& ctx,
+                             const Positions& where) const override {
+    if (!attn_.takes_few_queries(ctx) || mlp_.drops(ctx)) {
+      return BlockForm::first(std::move(x), count, ctx, where);
+    }
+    const Tensor read = ops::slice(x, 1, 0, count);  // [B, count, D]
+    return add_mlp(read + drop_path_(ls1_(attn_.first(norm1_(x, ctx), count)), ctx), ctx);
   }
 
  private:
+  /// [B, L, D] -> [B, L, D].
+  [[nodiscard]] Tensor add_mlp(const Tensor& x, Context& ctx) const {
+    return x + drop_path_(ls2_(mlp_(norm2_(x, ctx), ctx)), ctx);
+  }
+
   DropPath drop_path_;
   Norm norm1_;
   Attention attn_;
@@ -79,6 +94,10 @@ std::unique_ptr<BlockForm> make_form(const Scope& s, const EncoderConfig& c, std
 
 }  // namespace
 
+Tensor BlockForm::first(Tensor x, std::int64_t count, Context& ctx, const Positions& where) const {
+  return ops::slice((*this)(std::move(x), ctx, where), 1, 0, count);
+}
+
 double drop_path_of(double last, std::int64_t index, std::int64_t depth) {
   return depth <= 1 ? 0 : last * static_cast<double>(index) / static_cast<double>(depth - 1);
 }
@@ -94,10 +113,27 @@ Tensor Block::operator()(const Tensor& x, Context& ctx, const Positions& where) 
   });
 }
 
+Tensor Block::first(const Tensor& x, std::int64_t count, Context& ctx,
+                    const Positions& where) const {
+  if (ctx.tap) return ops::slice((*this)(x, ctx, where), 1, 0, count);
+  return run_block(x, ctx, [this, count, where](const Tensor& in, Context& c) {
+    return form_->first(in, count, c, where);
+  });
+}
+
 std::vector<Block> make_blocks(const Scope& s, const EncoderConfig& c) {
   std::vector<Block> blocks;
   for (std::int64_t i = 0; i < c.depth; ++i) blocks.emplace_back(s.block(i), c, i);
   return blocks;
+}
+
+Tensor run_blocks(const std::vector<Block>& blocks, Tensor x, std::int64_t count, Context& ctx,
+                  const Positions& where) {
+  for (const Block& block : blocks) {
+    const bool is_last = &block == &blocks.back();
+    x = is_last && count != kAllTokens ? block.first(x, count, ctx, where) : block(x, ctx, where);
+  }
+  return x;
 }
 
 }  // namespace fovea

@@ -20,6 +20,9 @@ class BlockForm {
   BlockForm& operator=(const BlockForm&) = delete;
 
   [[nodiscard]] virtual Tensor operator()(Tensor x, Context& ctx, const Positions& where) const = 0;
+  /// The first `count` tokens of the output, [B, count, D]. By default all are computed.
+  [[nodiscard]] virtual Tensor first(Tensor x, std::int64_t count, Context& ctx,
+                                     const Positions& where) const;
 };
 
 /// Applies block `index`: [B, L, D] -> [B, L, D]. In training each branch is dropped per image with
@@ -30,6 +33,11 @@ class Block {
   /// In training the backward pass may recompute the block (ctx.recompute_blocks), so the block
   /// must outlive it.
   [[nodiscard]] Tensor operator()(const Tensor& x, Context& ctx, const Positions& where = {}) const;
+  /// The first `count` tokens of the output, [B, L, D] -> [B, count, D], for a head that reads no
+  /// others. Plain blocks compute only the keys and values of the others, about a sixth of the
+  /// block. With a tap all tokens are computed and shown.
+  [[nodiscard]] Tensor first(const Tensor& x, std::int64_t count, Context& ctx,
+                             const Positions& where = {}) const;
 
  private:
   std::int64_t index_;
@@ -41,5 +49,11 @@ class Block {
 
 /// Makes `depth` blocks named 0, 1, ...
 [[nodiscard]] std::vector<Block> make_blocks(const Scope& s, const EncoderConfig& c);
+
+inline constexpr std::int64_t kAllTokens = -1;
+/// Applies the blocks, [B, L, D] -> [B, count, D]; of the last one Block::first(), unless all
+/// tokens are wanted.
+[[nodiscard]] Tensor run_blocks(const std::vector<Block>& blocks, Tensor x, std::int64_t count,
+                                Context& ctx, const Positions& where);
 
 }  // namespace fovea

@@ -42,6 +42,7 @@ class Mlp {
   Mlp(const Scope& s, const MlpConfig& c);
 
   [[nodiscard]] Branch operator()(const Tensor& x, Context& ctx) const;
+  [[nodiscard]] bool drops(const Context& ctx) const { return drop_.drops(ctx); }
 
  private:
   [[nodiscard]] Tensor hidden(const Tensor& x) const;

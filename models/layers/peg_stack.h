@@ -21,6 +21,9 @@ class PegStack {
  public:
   PegStack(const Scope& s, const PegStackConfig& c, std::int64_t dim);
 
+  /// Whether there is a PEG after block `after`.
+  [[nodiscard]] bool follow(std::int64_t after) const;
+
   /// Applies the PEGs after block `after`: [B, L, D] -> [B, L', D]. Updates `grid` to their output.
   /// Taps each output as peg/<j>.
   [[nodiscard]] Tensor operator()(std::int64_t after, Tensor x, TokenGrid& grid,

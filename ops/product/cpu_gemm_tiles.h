@@ -45,9 +45,11 @@ inline constexpr std::int64_t kPackChunk = 32;     // k packed by one thread at 
 
 inline constexpr std::int64_t kMinPacked = 1 << 15;  // elements that justify waking a thread
 
-/// Contiguous f32 rows or columns of A need no packing, unless their stride maps a whole panel to
-/// a few cache sets.
+/// Contiguous f32 rows or columns of A need no packing, unless their stride is a multiple of this
+/// and maps a whole panel to a few cache sets. A panel of columns that fills only a part of each
+/// cache line (v2, v3) is read again from farther away, so it suffers from fewer conflicts too.
 inline constexpr std::int64_t kBadStride = 1024;
+inline constexpr std::int64_t kBadColumnStride = kMr >= 14 ? kBadStride : 256;
 /// Tall panels of row-contiguous A are read in place only if B has few columns: each k touches a
 /// cache line per row, which is slower than packing once. Short panels are always read in place.
 inline constexpr std::int64_t kFewColumns = kLanes<float> == 16 ? 127 : INT64_MAX;
@@ -69,7 +71,7 @@ struct Product {
   }
   [[nodiscard]] bool reads_columns() const {
     return call.a.dtype == DType::f32 && call.a.row == 1 && call.a.col > 1 &&
-           call.a.col % kBadStride != 0;
+           call.a.col % kBadColumnStride != 0;
   }
   [[nodiscard]] Panel panel_in_place(std::int64_t block, std::int64_t row) const {
     const std::int64_t offset = a + row * call.a.row + block * depth * call.a.col;
