@@ -8,6 +8,9 @@
 
 namespace fovea::tests {
 
+/// Enough for four standard deviations to tell shares apart, and still fast.
+inline constexpr int kDraws = 4000;
+
 /// Mean and deviation of values given one by one.
 class Moments {
  public:
