@@ -8,7 +8,7 @@
 
 namespace fovea::tests {
 
-/// Enough for four standard deviations to tell shares apart, and still fast.
+/// Draws from which is_share() judges.
 inline constexpr int kDraws = 4000;
 
 /// Mean and deviation of values given one by one.

@@ -1,8 +1,6 @@
 // The Pixel Transformer: what positions are worth, the permutation study, and long sequences.
 #include <doctest/doctest.h>
 
-#include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "engine/autograd.h"

@@ -9,7 +9,6 @@
 #include "engine/autograd.h"
 #include "models/model_as.h"
 #include "models/registry.h"
-#include "ops/view.h"
 #include "tests/support/errors.h"
 #include "tests/support/tiny_run.h"
 #include "tests/train/batches.h"

@@ -11,7 +11,6 @@
 #include "engine/storage.h"
 #include "models/model_as.h"
 #include "models/registry.h"
-#include "ops/view.h"
 #include "tests/train/batches.h"
 
 using namespace fovea;
