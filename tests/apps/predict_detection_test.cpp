@@ -45,7 +45,7 @@ ObjectOptions options_of(const TemporaryFolder& folder) {
   return options;
 }
 
-std::vector<PictureObjects> two_pictures() {
+std::vector<PictureObjects> two_pictures_with_boxes() {
   return {{"a, b.png", {{1, "cat", 0.75, 1.25, 2, 30, 40}}}, {"c.png", {}, "c.png: is cut off"}};
 }
 
@@ -117,11 +117,11 @@ TEST_CASE("only objects above the threshold are shown; pictures of one name are 
 }
 
 TEST_CASE("objects as text, CSV and JSON") {
-  CHECK(format_objects(two_pictures(), "text", "w") ==
+  CHECK(format_objects(two_pictures_with_boxes(), "text", "w") ==
         "model  w\na, b.png\n  0.75  cat  at 1,2  30 x 40\nc.png\n  broken: c.png: is cut off\n");
-  CHECK(format_objects(two_pictures(), "csv", "w") ==
+  CHECK(format_objects(two_pictures_with_boxes(), "csv", "w") ==
         "file,index,class,score,x,y,width,height\n\"a, b.png\",1,cat,0.75,1.25,2,30,40\n");
-  const auto json = nlohmann::json::parse(format_objects(two_pictures(), "json", "w"));
+  const auto json = nlohmann::json::parse(format_objects(two_pictures_with_boxes(), "json", "w"));
   CHECK(json["pictures"][0]["objects"][0]["box"] == nlohmann::json({1.25, 2, 30, 40}));
   CHECK(json["pictures"][1]["error"] == "c.png: is cut off");
   CHECK_THROWS_WITH_AS(static_cast<void>(format_objects({}, "xml", "w")),

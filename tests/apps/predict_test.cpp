@@ -26,7 +26,7 @@ std::vector<std::string> names_of(const std::vector<std::filesystem::path>& file
   return names;
 }
 
-std::vector<PicturePrediction> two_pictures() {
+std::vector<PicturePrediction> two_classified_pictures() {
   const Tensor logits = from_values({1, 3}, {0, 2, 1});
   return {{"a, b.png", top_choices(logits, 0, {"x", "y, z", "w"}, 2)},
           {"c.png", {}, "c.png: is cut off"}};
@@ -120,7 +120,7 @@ TEST_CASE("the likeliest classes with their probabilities") {
 }
 
 TEST_CASE("predictions as text, CSV and JSON") {
-  const auto pictures = two_pictures();
+  const auto pictures = two_classified_pictures();
   CHECK(format_predictions(pictures, "text", {"m", "model"}) ==
         "model  m\nnames  model\na, b.png\n     66.52 %  y, z\n     24.47 %  w\nc.png\n  broken: "
         "c.png: is cut "

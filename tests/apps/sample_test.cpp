@@ -126,19 +126,19 @@ TEST_CASE("pictures, their grid and the .npz of the ADM suite") {
 TEST_CASE("samples that were made otherwise go to another folder") {
   const TemporaryFolder folder;
   const fs::path base = folder / "samples";
-  const auto json = [](int seed, int count) {
+  const auto settings_json = [](int seed, int count) {
     return "{\"seed\": " + std::to_string(seed) + ", \"count\": " + std::to_string(count) + "}";
   };
-  CHECK(free_sample_folder(base, json(0, 4)) == base);
+  CHECK(free_sample_folder(base, settings_json(0, 4)) == base);
   fs::create_directory(base);
-  write_file_atomically(base / "samples.json", json(0, 4));
-  CHECK_FALSE(has_other_samples(base, json(0, 9)));
-  CHECK(has_other_samples(base, json(1, 4)));
-  CHECK(free_sample_folder(base, json(0, 9)) == base);
-  CHECK(free_sample_folder(base, json(1, 4)) == folder / "samples-2");
+  write_file_atomically(base / "samples.json", settings_json(0, 4));
+  CHECK_FALSE(has_other_samples(base, settings_json(0, 9)));
+  CHECK(has_other_samples(base, settings_json(1, 4)));
+  CHECK(free_sample_folder(base, settings_json(0, 9)) == base);
+  CHECK(free_sample_folder(base, settings_json(1, 4)) == folder / "samples-2");
   fs::create_directory(folder / "samples-2");
   write_file_atomically(folder / "samples-2" / "samples.json", "no JSON");
-  CHECK(free_sample_folder(base, json(1, 4)) == folder / "samples-3");
+  CHECK(free_sample_folder(base, settings_json(1, 4)) == folder / "samples-3");
 }
 
 TEST_CASE(

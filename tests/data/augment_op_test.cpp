@@ -14,9 +14,8 @@ namespace fovea {
 namespace {
 
 using tests::is_share;
+using tests::kDraws;
 using tests::Moments;
-
-constexpr int kDraws = 4000;
 
 /// The arguments, signs and filters of many uses of an operation.
 struct Uses {

@@ -8,9 +8,9 @@
 #include <set>
 #include <sstream>
 
-#include "base/error.h"
 #include "tests/data/hash.h"
 #include "tests/data/statistics.h"
+#include "tests/support/temporary_folder.h"
 
 namespace fovea {
 namespace {
@@ -24,13 +24,8 @@ Policy parsed(const char* text) {
   return std::get<Policy>(parse_augment_policy(text, {}));
 }
 
-std::string error_of(const char* text) {
-  try {
-    static_cast<void>(parse_augment_policy(text, {}));
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
+std::string policy_error(const char* text) {
+  return message_of([&] { static_cast<void>(parse_augment_policy(text, {})); });
 }
 
 /// Every operation of a policy in a line, as timm would write it.
@@ -108,39 +103,41 @@ TEST_CASE("the other policies' strings") {
 }
 
 TEST_CASE("strings that are not understood are refused, naming the part") {
-  CHECK(error_of("rand-m9-mstd0.5-ink1") ==
+  CHECK(policy_error("rand-m9-mstd0.5-ink1") ==
         "policy rand-m9-mstd0.5-ink1: got the part ink1, expected one of the keys mstd, mmax, m, "
         "n, p, "
         "inc, t");
-  CHECK(error_of("rnd-m9") ==
+  CHECK(policy_error("rnd-m9") ==
         "policy rnd-m9: got the policy \"rnd\", expected one of "
         "rand, augmix, ta_wide, original, v0, v0r, 3a, originalr; did you mean rand?");
-  CHECK(error_of("") ==
+  CHECK(policy_error("") ==
         "policy : got the policy \"\", expected one of rand, "
         "augmix, ta_wide, original, v0, v0r, 3a, originalr");
-  CHECK(error_of("rand-m") ==
+  CHECK(policy_error("rand-m") ==
         "policy rand-m: got the part \"m\", expected a key and its value, as in m9");
-  CHECK(error_of("rand--m9") ==
+  CHECK(policy_error("rand--m9") ==
         "policy rand--m9: got the part \"\", expected a key and its value, as in m9");
-  CHECK(error_of("rand-9") ==
+  CHECK(policy_error("rand-9") ==
         "policy rand-9: got the part \"9\", expected a key and its value, as in m9");
-  CHECK(error_of("rand-m9-m8") == "policy rand-m9-m8: got m twice");
-  CHECK(error_of("rand-m9x") == "policy rand-m9x: got m9x, expected m and a number from 0 to 100");
-  CHECK(error_of("rand-m9.5") == "policy rand-m9.5: got m9.5, expected an integer");
-  CHECK(error_of("rand-p1.5") == "policy rand-p1.5: got p1.5, expected p and a number from 0 to 1");
-  CHECK(error_of("rand-m1e999") ==
+  CHECK(policy_error("rand-m9-m8") == "policy rand-m9-m8: got m twice");
+  CHECK(policy_error("rand-m9x") ==
+        "policy rand-m9x: got m9x, expected m and a number from 0 to 100");
+  CHECK(policy_error("rand-m9.5") == "policy rand-m9.5: got m9.5, expected an integer");
+  CHECK(policy_error("rand-p1.5") ==
+        "policy rand-p1.5: got p1.5, expected p and a number from 0 to 1");
+  CHECK(policy_error("rand-m1e999") ==
         "policy rand-m1e999: got m1e999, expected m and a number from 0 to 100");
-  CHECK(error_of("rand-tweigths") ==
+  CHECK(policy_error("rand-tweigths") ==
         "policy rand-tweigths: got the set tweigths, expected tweights, t3a or t3aw");
-  CHECK(error_of("rand-n16-tweights") ==
+  CHECK(policy_error("rand-n16-tweights") ==
         "policy rand-n16-tweights: got n16, expected at most 15: weighted operations are drawn "
         "without "
         "repetition");
-  CHECK(error_of("original-m9") ==
+  CHECK(policy_error("original-m9") ==
         "policy original-m9: got the part m9, expected one of the keys mstd");
-  CHECK(error_of("ta_wide-m9") ==
+  CHECK(policy_error("ta_wide-m9") ==
         "policy ta_wide-m9: got the part m9, expected one of the keys (none)");
-  CHECK(error_of(std::string(300, 'r').c_str()).find("300 characters") != std::string::npos);
+  CHECK(policy_error(std::string(300, 'r').c_str()).find("300 characters") != std::string::npos);
 }
 
 TEST_CASE("the policies of AutoAugment are timm's") {

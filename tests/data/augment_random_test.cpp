@@ -17,9 +17,8 @@ namespace fovea {
 namespace {
 
 using tests::is_share;
+using tests::kDraws;
 using tests::Moments;
-
-constexpr int kDraws = 4000;
 
 bool inside(const PixelBox& box, ImageSize image) {
   return box.top >= 0 && box.left >= 0 && box.top < box.bottom && box.left < box.right &&

@@ -10,7 +10,7 @@ namespace {
 
 constexpr TensorOptions kWhole = {DType::i64, {}};
 
-Batch make_batch() {
+Batch batch_with_members() {
   Batch batch{rand_uniform({3, 2, 2, 2}, {0, 1}, {1}), from_values({3}, {7, 8, 9}, kWhole),
               from_values({3}, {4, 5, 6}, kWhole)};
   batch.set("boxes", from_values({3, 1, 2}, {0, 1, 2, 3, 4, 5}));
@@ -22,7 +22,7 @@ Batch make_batch() {
 }  // namespace
 
 TEST_CASE("members are found by name, and a member is set once") {
-  Batch batch = make_batch();
+  Batch batch = batch_with_members();
   CHECK(batch.at("count").to_vector() == std::vector<double>{1, 2, 3});
   CHECK_FALSE(batch.find("noise").defined());
   CHECK_THROWS_WITH_AS(
@@ -35,7 +35,7 @@ TEST_CASE("members are found by name, and a member is set once") {
 }
 
 TEST_CASE("rows of a batch are rows of every member, in the same memory") {
-  const Batch batch = make_batch(), last = batch.rows(1, 2);
+  const Batch batch = batch_with_members(), last = batch.rows(1, 2);
   CHECK(last.size() == 2);
   CHECK(last.images.at(0) == batch.images.at(8));
   CHECK(last.images.storage() == batch.images.storage());
@@ -49,7 +49,7 @@ TEST_CASE("rows of a batch are rows of every member, in the same memory") {
 }
 
 TEST_CASE("repeated rows begin again with the first, in every member") {
-  const Batch batch = make_batch(), more = batch.repeated(5);
+  const Batch batch = batch_with_members(), more = batch.repeated(5);
   CHECK(more.images.shape() == Shape{5, 2, 2, 2});
   for (std::int64_t i = 0; i < 5 * 8; ++i) CHECK(more.images.at(i) == batch.images.at(i % 24));
   CHECK(more.labels.to_vector() == std::vector<double>{7, 8, 9, 7, 8});
@@ -61,7 +61,7 @@ TEST_CASE("repeated rows begin again with the first, in every member") {
 
 TEST_CASE("all members are changed, and told apart by whether they go to the device") {
   std::vector<std::int64_t> going, staying;
-  const Batch batch = make_batch().mapped([&](const Tensor& value, bool uploads) {
+  const Batch batch = batch_with_members().mapped([&](const Tensor& value, bool uploads) {
     (uploads ? going : staying).push_back(value.numel());
     return uploads ? zeros(value.shape(), value.options()) : value;
   });
@@ -69,7 +69,7 @@ TEST_CASE("all members are changed, and told apart by whether they go to the dev
   CHECK(staying == std::vector<std::int64_t>{3, 3});
   CHECK(batch.at("boxes").at(5) == 0);
   CHECK(batch.indices.at(2) == 6);
-  CHECK(make_batch().uploaded(Device{}).at("boxes").at(5) == 5);
+  CHECK(batch_with_members().uploaded(Device{}).at("boxes").at(5) == 5);
 }
 
 }  // namespace fovea

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "base/error.h"
-#include "base/temporary_folder.h"
+#include "tests/support/temporary_folder.h"
 #include "tests/support/torch_bytes.h"
 
 namespace fovea {
@@ -42,17 +42,8 @@ void write_cifar10(const Files& dir, const fs::path& folder) {
   dir.write(folder / "test_batch.bin", record(label(0)));
 }
 
-std::string error_of(CifarKind kind, const fs::path& dir, Split split) {
-  try {
-    const Cifar cifar(kind, dir, split);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return {};
-}
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
+std::string cifar_error(CifarKind kind, const fs::path& dir, Split split) {
+  return message_of([&] { const Cifar cifar(kind, dir, split); });
 }
 
 /// The picture of record(), as it lies in a row of Python's batches.
@@ -166,7 +157,7 @@ TEST_CASE("a batch of Python's that is none says why") {
   const Files dir;
   const auto error = [&](const std::string& content) {
     dir.write("test_batch", content);
-    return error_of(CifarKind::cifar10, dir.path, Split::test);
+    return cifar_error(CifarKind::cifar10, dir.path, Split::test);
   };
   using namespace tests;
   CHECK(contains(error(py_pickle(py_dict({{"labels", list_of({})}}))),
@@ -194,14 +185,14 @@ TEST_CASE("the two sets are not taken for each other") {
   dir.write("cifar-100-binary/train.bin", record("\x01\x02"));
   const std::string other =
       dir.path.string() + " contains the files of cifar100; --dataset cifar100";
-  CHECK(contains(error_of(CifarKind::cifar10, dir.path, Split::train), other));
-  CHECK(contains(error_of(CifarKind::cifar10, dir.path, Split::test), other));
+  CHECK(contains(cifar_error(CifarKind::cifar10, dir.path, Split::train), other));
+  CHECK(contains(cifar_error(CifarKind::cifar10, dir.path, Split::test), other));
   // Records of the one under the name of the other: by their size, or by the coarse label.
   dir.write("train.bin", record(label(1)) + record(label(1)));
-  CHECK(contains(error_of(CifarKind::cifar100, dir.path, Split::train),
+  CHECK(contains(cifar_error(CifarKind::cifar100, dir.path, Split::train),
                  "this matches 2 records of cifar10"));
   dir.write("train.bin", record("\x14\x02"));
-  CHECK(contains(error_of(CifarKind::cifar100, dir.path, Split::train),
+  CHECK(contains(cifar_error(CifarKind::cifar100, dir.path, Split::train),
                  "record 0 has coarse label 20, expected 0 to 19"));
 }
 
@@ -210,14 +201,14 @@ TEST_CASE("both splits come from one place") {
   write_cifar10(dir, "cifar-10-batches-bin");
   dir.write("test_batch.bin", record(label(7)));
   CHECK(Cifar(CifarKind::cifar10, dir.path, Split::test).label(0) == 7);
-  CHECK(contains(error_of(CifarKind::cifar10, dir.path, Split::train),
+  CHECK(contains(cifar_error(CifarKind::cifar10, dir.path, Split::train),
                  (dir.path / "data_batch_1.bin").string() + " is missing"));
 }
 
 TEST_CASE("capitals do not hide a file, and an archive that is not unpacked is named") {
   const Files dir;
   dir.write("cifar-10-binary.tar.gz", "x");
-  CHECK(contains(error_of(CifarKind::cifar10, dir.path, Split::test),
+  CHECK(contains(cifar_error(CifarKind::cifar10, dir.path, Split::test),
                  "cifar-10-binary.tar.gz is not unpacked: tar xzf"));
   dir.write("TEST_BATCH.BIN", record(label(5)));
   CHECK(Cifar(CifarKind::cifar10, dir.path, Split::test).label(0) == 5);
@@ -234,14 +225,14 @@ TEST_CASE("a file that is no whole number of records is an error") {
   const Files dir;
   write_cifar10(dir, ".");
   dir.write("test_batch.bin", record(label(1)) + "x");
-  CHECK(error_of(CifarKind::cifar10, dir.path, Split::test) ==
+  CHECK(cifar_error(CifarKind::cifar10, dir.path, Split::test) ==
         (dir.path / "test_batch.bin").string() +
             ": got 3074 bytes, expected a whole number of cifar10 records of 3073 bytes, at least "
             "one (is the download complete?)");
   dir.write("test_batch.bin", "");
-  CHECK(contains(error_of(CifarKind::cifar10, dir.path, Split::test), "got 0 bytes"));
+  CHECK(contains(cifar_error(CifarKind::cifar10, dir.path, Split::test), "got 0 bytes"));
   dir.write("train.bin", record(label(1)));
-  CHECK(contains(error_of(CifarKind::cifar100, dir.path, Split::train),
+  CHECK(contains(cifar_error(CifarKind::cifar100, dir.path, Split::train),
                  "got 3073 bytes, expected a whole number of cifar100 records of 3074 bytes"));
 }
 
@@ -249,23 +240,23 @@ TEST_CASE("a label out of range is an error that names the record") {
   const Files dir;
   write_cifar10(dir, ".");
   dir.write("data_batch_4.bin", record(label(1)) + record(label(10)));
-  CHECK(error_of(CifarKind::cifar10, dir.path, Split::train) ==
+  CHECK(cifar_error(CifarKind::cifar10, dir.path, Split::train) ==
         (dir.path / "data_batch_4.bin").string() + ": record 1 has label 10, expected 0 to 9");
 }
 
 TEST_CASE("missing files and folders are errors that say what was looked for") {
   const Files dir;
-  std::string error = error_of(CifarKind::cifar10, dir.path, Split::train);
+  std::string error = cifar_error(CifarKind::cifar10, dir.path, Split::train);
   CHECK(contains(error, "cifar10: found none of " + (dir.path / "data_batch_1.bin").string()));
   CHECK(contains(error, (dir.path / "cifar-10-batches-bin" / "data_batch_1.bin").string()));
   CHECK(contains(error, "--data-dir"));
 
-  error = error_of(CifarKind::cifar100, dir.path / "nowhere", Split::test);
+  error = cifar_error(CifarKind::cifar100, dir.path / "nowhere", Split::test);
   CHECK(contains(error, "cifar100: no such folder; tried "));
 
   write_cifar10(dir, ".");
   fs::remove(dir.path / "data_batch_3.bin");
-  error = error_of(CifarKind::cifar10, dir.path, Split::train);
+  error = cifar_error(CifarKind::cifar10, dir.path, Split::train);
   CHECK(contains(error, (dir.path / "data_batch_3.bin").string() + " is missing"));
 }
 

@@ -35,13 +35,14 @@ void write_pair(const fs::path& split, const std::string& name, int number) {
   write_file_atomically(depth, encode_depth_png(numbered_depth(number)));
 }
 
-std::shared_ptr<const Dataset> open(const fs::path& root, Split split, double val_fraction = 0) {
+std::shared_ptr<const Dataset> open_pairs(const fs::path& root, Split split,
+                                          double val_fraction = 0) {
   DatasetOptions options = photographs(root, "depth_pairs");
   options.val_fraction = val_fraction;
   return open_dataset(options, split);
 }
-std::string message(const fs::path& root, Split split = Split::train) {
-  return message_of([&] { static_cast<void>(open(root, split)); });
+std::string pairs_error(const fs::path& root, Split split = Split::train) {
+  return message_of([&] { static_cast<void>(open_pairs(root, split)); });
 }
 
 #endif
@@ -56,7 +57,7 @@ TEST_CASE("a picture and its depth map have the same name in two folders") {
   write_pair(root / "train", "a", 0);
   write_pair(root / "train", "room/1", 2);
   write_pair(root / "test", "c", 3);
-  const auto train = open(root, Split::train), test = open(root, Split::test);
+  const auto train = open_pairs(root, Split::train), test = open_pairs(root, Split::test);
   REQUIRE(train->size() == 3);
   REQUIRE(test->size() == 1);
   CHECK(train->class_names() == std::vector<std::string>{"picture"});
@@ -80,32 +81,32 @@ TEST_CASE("a picture and its depth map have the same name in two folders") {
 TEST_CASE("one folder of pairs is divided by val_fraction") {
   const TemporaryFolder folder;
   for (int i = 0; i < 4; ++i) write_pair(folder.path(), std::to_string(i), i);
-  CHECK(open(folder.path(), Split::train, 0.25)->size() == 3);
-  CHECK(open(folder.path(), Split::test, 0.25)->size() == 1);
+  CHECK(open_pairs(folder.path(), Split::train, 0.25)->size() == 3);
+  CHECK(open_pairs(folder.path(), Split::test, 0.25)->size() == 1);
 }
 
 TEST_CASE("pairs that do not fit are refused") {
   const TemporaryFolder folder;
   const fs::path root = folder.path(), split = root / "train";
-  CHECK(contains(message(root), "has no folder train"));
+  CHECK(contains(pairs_error(root), "has no folder train"));
   write_pair(split, "a", 0);
   write_pair(split, "b", 1);
-  CHECK(message(root).empty());
+  CHECK(pairs_error(root).empty());
   write_file_atomically(split / "depth/c.png", encode_depth_png(numbered_depth(2)));
-  CHECK(
-      contains(open(root, Split::train)->notice(), "1 depth maps have no picture in rgb/: c.png"));
+  CHECK(contains(open_pairs(root, Split::train)->notice(),
+                 "1 depth maps have no picture in rgb/: c.png"));
   write_picture(split / "rgb/d.png", 3);
-  CHECK(contains(message(root), "1 of 3 pictures in rgb/ have no depth/NAME.png: d.png"));
+  CHECK(contains(pairs_error(root), "1 of 3 pictures in rgb/ have no depth/NAME.png: d.png"));
   fs::remove(split / "rgb/d.png");
   write_picture(split / "rgb/b.PNG", 1);
-  CHECK(contains(message(root), "is a picture of the same name"));
+  CHECK(contains(pairs_error(root), "is a picture of the same name"));
   fs::remove(split / "rgb/b.PNG");
 
   write_file_atomically(split / "depth/b.png", encode_depth_png(numbered_depth(7)));
-  const auto sizes = verify_dataset(*open(root, Split::train));
+  const auto sizes = verify_dataset(*open_pairs(root, Split::train));
   REQUIRE(sizes.size() == 1);
   CHECK(contains(sizes[0].message, "b.png: has 21x31 pixels, but its map \"depth\" has 27x31"));
-  CHECK_THROWS_AS(static_cast<void>(open(root, Split::train)
+  CHECK_THROWS_AS(static_cast<void>(open_pairs(root, Split::train)
                                         ->get(1,
                                               [](ImageSize) {
                                                 return PixelBox{0, 2, 0, 2};
@@ -113,10 +114,10 @@ TEST_CASE("pairs that do not fit are refused") {
                                               {})),
                   ImageError);
   write_file_atomically(split / "depth/b.png", encode_png(numbered_image(1)));
-  const auto colours = verify_dataset(*open(root, Split::train));
+  const auto colours = verify_dataset(*open_pairs(root, Split::train));
   REQUIRE(colours.size() == 1);
   CHECK(contains(colours[0].message, "depth/b.png: got a picture of u8 x 3"));
   fs::remove_all(split / "depth");
-  CHECK(contains(message(root), "has no folder depth"));
+  CHECK(contains(pairs_error(root), "has no folder depth"));
 }
 #endif

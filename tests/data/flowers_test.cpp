@@ -41,18 +41,19 @@ void write_flowers(const fs::path& root) {
   write_file_atomically(root / "setid.mat", setid({6, 1}, {3}, {5, 4, 2}));
 }
 
-std::shared_ptr<const Dataset> open(const fs::path& root, Split split,
-                                    const std::string& train = "", const std::string& test = "") {
+std::shared_ptr<const Dataset> open_flowers(const fs::path& root, Split split,
+                                            const std::string& train = "",
+                                            const std::string& test = "") {
   DatasetOptions options = photographs(root, "flowers102");
   options.train_split = train;
   options.val_split = test;
   return open_dataset(options, split);
 }
-std::string message(const fs::path& root, const std::string& train = "",
-                    const std::string& test = "") {
+std::string flowers_error(const fs::path& root, const std::string& train = "",
+                          const std::string& test = "") {
   return message_of([&] {
-    static_cast<void>(open(root, Split::train, train, test));
-    static_cast<void>(open(root, Split::test, train, test));
+    static_cast<void>(open_flowers(root, Split::train, train, test));
+    static_cast<void>(open_flowers(root, Split::test, train, test));
   });
 }
 std::vector<std::int64_t> labels(const Dataset& set) {
@@ -67,14 +68,15 @@ using Labels = std::vector<std::int64_t>;
 TEST_CASE("the flowers' training split is trnid and valid together") {
   const TemporaryFolder folder;
   write_flowers(folder.path() / "flowers-102");
-  const auto train = open(folder.path(), Split::train), test = open(folder.path(), Split::test);
+  const auto train = open_flowers(folder.path(), Split::train),
+             test = open_flowers(folder.path(), Split::test);
   CHECK(labels(*train) == Labels{76, 101, 76});  // images 1, 3, 6
   CHECK(labels(*test) == Labels{0, 0, 1});       // images 2, 4, 5
   CHECK(train->get(2).image == numbered_image(6));
   CHECK(contains(train->describe(2), "jpg/image_00006.jpg"));
   CHECK(contains(train->notice(), "6 pictures, the official set has 8189"));
-  CHECK(labels(*open(folder.path(), Split::train, "trnid", "valid")) == Labels{76, 76});
-  CHECK(labels(*open(folder.path(), Split::test, "trnid", "valid")) == Labels{101});
+  CHECK(labels(*open_flowers(folder.path(), Split::train, "trnid", "valid")) == Labels{76, 76});
+  CHECK(labels(*open_flowers(folder.path(), Split::test, "trnid", "valid")) == Labels{101});
 }
 
 TEST_CASE("the 102 flowers have names of their own") {
@@ -89,40 +91,42 @@ TEST_CASE("official files of the flowers that do not fit are refused") {
   const TemporaryFolder folder;
   const fs::path root = folder.path();
   write_flowers(root);
-  CHECK(message(root).empty());
-  CHECK(contains(message(root, "", "valid"), "valid is part of the training split, trnid+valid"));
-  CHECK(contains(message(root, "train"), "--train-split: got train, expected lists of setid.mat"));
+  CHECK(flowers_error(root).empty());
+  CHECK(contains(flowers_error(root, "", "valid"),
+                 "valid is part of the training split, trnid+valid"));
+  CHECK(contains(flowers_error(root, "train"),
+                 "--train-split: got train, expected lists of setid.mat"));
   write_file_atomically(root / "setid.mat", setid({6, 1}, {3}, {5, 4, 1}));
-  CHECK(contains(message(root), "image 1 is in \"tstid\" and in \"trnid\""));
+  CHECK(contains(flowers_error(root), "image 1 is in \"tstid\" and in \"trnid\""));
   write_file_atomically(root / "setid.mat", setid({6, 1}, {7}, {5, 4, 2}));
-  CHECK(contains(message(root), "contains 7, expected whole numbers from 1 to 6"));
+  CHECK(contains(flowers_error(root), "contains 7, expected whole numbers from 1 to 6"));
   write_flowers(root);
   write_file_atomically(root / "imagelabels.mat",
                         kWrite.file({kWrite.row("labels", {77, 103, 102, 1, 2, 77})}));
-  CHECK(contains(message(root), "picture 2 has the label 103, expected 1 to 102"));
+  CHECK(contains(flowers_error(root), "picture 2 has the label 103, expected 1 to 102"));
   write_file_atomically(root / "imagelabels.mat", kWrite.file({}));
-  CHECK(contains(message(root), "has no variable \"labels\""));
+  CHECK(contains(flowers_error(root), "has no variable \"labels\""));
   write_flowers(root);
   fs::remove(root / jpg(4));
-  CHECK(contains(message(root), "jpg: lacks 1 of 3 pictures: image_00004.jpg"));
+  CHECK(contains(flowers_error(root), "jpg: lacks 1 of 3 pictures: image_00004.jpg"));
   fs::remove_all(root / "jpg");
-  CHECK(contains(message(root), "has no folder jpg"));
+  CHECK(contains(flowers_error(root), "has no folder jpg"));
   fs::remove(root / "imagelabels.mat");
-  CHECK(contains(message(root), "no imagelabels.mat"));
+  CHECK(contains(flowers_error(root), "no imagelabels.mat"));
 }
 
 TEST_CASE("flowers in class folders: 102 of them, and numbers are the official classes") {
   const TemporaryFolder folder;
   const fs::path root = folder.path();
-  CHECK(contains(message(root), "contains neither the official files of the flowers"));
+  CHECK(contains(flowers_error(root), "contains neither the official files of the flowers"));
   for (const char* split : {"train", "val"}) {
     for (int k = 1; k <= 102; ++k) write_picture(root / split / std::to_string(k) / "a.png", k % 5);
   }
-  const auto train = open(root, Split::train);
+  const auto train = open_flowers(root, Split::train);
   CHECK(train->size() == 102);
   CHECK(train->class_names()[1] == "hard-leaved pocket orchid");
   CHECK(train->label(train->size() - 1) == 98);  // sorted by path: "99" is the last
   fs::remove_all(root / "train/7");
   fs::remove_all(root / "val/7");
-  CHECK(contains(message(root), "has 101 class folders, expected 102"));
+  CHECK(contains(flowers_error(root), "has 101 class folders, expected 102"));
 }

@@ -76,7 +76,7 @@ Color8 color_at(const Image& image, int y, int x) {
   return {pixel[0], pixel[1], pixel[2]};
 }
 
-std::string error_of(const std::string& bytes) {
+std::string gif_error(const std::string& bytes) {
   return message_of([&] { (void)decode_image(as_u8(bytes), "g.gif"); });
 }
 
@@ -126,24 +126,24 @@ TEST_CASE("rows of interlaced frames come to their places") {
 
 TEST_CASE("pixels beyond the frame are passed over, missing ones are an error") {
   CHECK(decoded({.indices = {0, 1, 2, 3, 1, 1, 1}}).size() == ImageSize{2, 2});
-  CHECK(error_of(Gif{.indices = {0, 1, 2}}.bytes()) ==
+  CHECK(gif_error(Gif{.indices = {0, 1, 2}}.bytes()) ==
         "g.gif: damaged GIF: its pixels end too early");
-  CHECK(contains(error_of(Gif{.indices = {0, 1, 2}, .ends = false}.bytes()), "end too early"));
+  CHECK(contains(gif_error(Gif{.indices = {0, 1, 2}, .ends = false}.bytes()), "end too early"));
   const std::string whole = Gif{}.bytes();
   for (std::size_t size = 0; size + 4 < whole.size(); ++size) {
     CAPTURE(size);
-    CHECK_FALSE(error_of(whole.substr(0, size)).empty());
+    CHECK_FALSE(gif_error(whole.substr(0, size)).empty());
   }
 }
 
 TEST_CASE("what no GIF holds is refused") {
-  CHECK(contains(error_of(Gif{.frame = {0, 0, 0, 2}, .indices = {}}.bytes()), "has no pixels"));
-  CHECK(contains(error_of(Gif{.indices = {0, 400, 2, 3}}.bytes()), "an undefined code"));
-  CHECK(contains(error_of(Gif{.width = 60000, .height = 60000}.bytes()), "its header specifies"));
+  CHECK(contains(gif_error(Gif{.frame = {0, 0, 0, 2}, .indices = {}}.bytes()), "has no pixels"));
+  CHECK(contains(gif_error(Gif{.indices = {0, 400, 2, 3}}.bytes()), "an undefined code"));
+  CHECK(contains(gif_error(Gif{.width = 60000, .height = 60000}.bytes()), "its header specifies"));
   std::string wide = Gif{}.bytes();
   wide[13 + 12 + 10] = 9;
-  CHECK(contains(error_of(wide), "its indices have 9 bits"));
-  CHECK(contains(error_of("GIF89a" + two(2) + two(2) + std::string(3, '\0') + ";"), "no frame"));
+  CHECK(contains(gif_error(wide), "its indices have 9 bits"));
+  CHECK(contains(gif_error("GIF89a" + two(2) + two(2) + std::string(3, '\0') + ";"), "no frame"));
 }
 
 }  // namespace fovea

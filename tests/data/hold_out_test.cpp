@@ -16,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 using namespace tests;
 
-using Names = std::set<std::string>;
+using NameSet = std::set<std::string>;
 
 /// Writes empty files: the split does not read pictures.
 void add_pictures(const fs::path& folder, int from, int to) {
@@ -35,19 +35,19 @@ DatasetOptions by_name(const fs::path& root, double fraction = 0.1, std::uint64_
 }
 
 /// Paths below the data folder.
-Names names_of(const DatasetOptions& options, Split split) {
+NameSet names_of(const DatasetOptions& options, Split split) {
   const auto images = open_dataset(options, split);
-  Names names;
+  NameSet names;
   for (std::int64_t i = 0; i < images->size(); ++i) {
     names.insert(fs::path(images->describe(i)).lexically_relative(options.data_dir).string());
   }
   return names;
 }
 
-Names held(const DatasetOptions& options) { return names_of(options, Split::test); }
+NameSet held(const DatasetOptions& options) { return names_of(options, Split::test); }
 
 /// Number of names that start with each class's folder.
-std::map<std::string, int> counts_of(const Names& names) {
+std::map<std::string, int> counts_of(const NameSet& names) {
   std::map<std::string, int> counts;
   for (const std::string& name : names) ++counts[name.substr(0, name.find('/'))];
   return counts;
@@ -59,7 +59,7 @@ TEST_CASE("each picture is held out or trained on, about the fraction of every c
   const TemporaryFolder folder;
   for (const char* const name : {"cat", "dog", "emu"}) add_pictures(folder / name, 0, 300);
   const DatasetOptions options = by_name(folder.path());
-  const Names tested = held(options), trained = names_of(options, Split::train);
+  const NameSet tested = held(options), trained = names_of(options, Split::train);
   CHECK(tested.size() + trained.size() == 900);
   for (const std::string& name : tested) CHECK_FALSE(trained.contains(name));
   for (const auto& [of_class, count] : counts_of(tested)) {
@@ -75,11 +75,11 @@ TEST_CASE("pictures and classes that are added move no others") {
   const TemporaryFolder folder;
   for (const char* const name : {"cat", "dog"}) add_pictures(folder / name, 0, 60);
   const DatasetOptions options = by_name(folder.path());
-  const Names tested = held(options), trained = names_of(options, Split::train);
+  const NameSet tested = held(options), trained = names_of(options, Split::train);
   add_pictures(folder / "cat", 60, 90);
   add_pictures(folder / "a new class", 0, 40);  // the first: all labels change
   add_pictures(folder / "dog/deeper", 0, 20);
-  const Names later = held(options), trained_later = names_of(options, Split::train);
+  const NameSet later = held(options), trained_later = names_of(options, Split::train);
   for (const std::string& name : tested) CHECK(later.contains(name));
   for (const std::string& name : trained) CHECK(trained_later.contains(name));
   CHECK(later.size() > tested.size());
@@ -88,9 +88,9 @@ TEST_CASE("pictures and classes that are added move no others") {
 TEST_CASE("another seed and another fraction choose other pictures, larger fractions more") {
   const TemporaryFolder folder, elsewhere;
   add_pictures(folder / "cat", 0, 200);
-  const Names tested = held(by_name(folder.path()));
+  const NameSet tested = held(by_name(folder.path()));
   CHECK(held(by_name(folder.path(), 0.1, 1)) != tested);
-  const Names more = held(by_name(folder.path(), 0.3));
+  const NameSet more = held(by_name(folder.path(), 0.3));
   CHECK(more.size() > tested.size());
   for (const std::string& name : tested) CHECK(more.contains(name));
   add_pictures(elsewhere / "cat", 0, 200);  // the path of the folder does not matter
@@ -126,9 +126,9 @@ TEST_CASE("no picture to train on becomes one to test on while a class grows") {
   const DatasetOptions options = by_name(folder.path());
   for (int count = 2; count < 40; ++count) {
     CAPTURE(count);
-    const Names trained = names_of(options, Split::train);
+    const NameSet trained = names_of(options, Split::train);
     add_pictures(folder / "cat", count, count + 1);
-    const Names tested = held(options);
+    const NameSet tested = held(options);
     CHECK_FALSE(tested.empty());
     for (const std::string& name : trained) CHECK_FALSE(tested.contains(name));
   }
@@ -157,7 +157,7 @@ TEST_CASE("the two forms of a name in Unicode are one picture" * doctest::skip(!
     write_file_atomically(composed / ("caf\xC3\xA9/\xC3\xBC" + tail), "");
     write_file_atomically(decomposed / ("cafe\xCC\x81/u\xCC\x88" + tail), "");
   }
-  Names first, second;
+  NameSet first, second;
   for (const std::string& name : held(by_name(composed.path()))) first.insert(composed_text(name));
   for (const std::string& name : held(by_name(decomposed.path())))
     second.insert(composed_text(name));

@@ -17,8 +17,8 @@ namespace {
 namespace fs = std::filesystem;
 using namespace tests;
 
-std::shared_ptr<const Dataset> open(const fs::path& root, const std::string& name,
-                                    const fs::path& class_map = {}) {
+std::shared_ptr<const Dataset> open_named(const fs::path& root, const std::string& name,
+                                          const fs::path& class_map = {}) {
   DatasetOptions options = photographs(root, name);
   options.class_map = class_map;
   return open_dataset(options, Split::train);
@@ -31,10 +31,10 @@ struct Changed {
 
   Changed() {
     make_class_folders(folder.path());
-    before = image_list(*open(folder.path(), "folder"));
+    before = image_list(*open_named(folder.path(), "folder"));
   }
   [[nodiscard]] std::string difference_now() const {
-    return difference(before, *open(folder.path(), "folder"));
+    return difference(before, *open_named(folder.path(), "folder"));
   }
   void rename(const std::string& from, const std::string& to) const {
     fs::rename(folder / from, folder / to);
@@ -51,12 +51,12 @@ TEST_CASE("a list of images is the same wherever they lie") {
   const TemporaryFolder one, two;
   make_class_folders(one.path());
   make_class_folders(two / "below");
-  const ImageList list = image_list(*open(one.path(), "folder"));
-  CHECK(list == image_list(*open(two / "below", "folder")));
+  const ImageList list = image_list(*open_named(one.path(), "folder"));
+  CHECK(list == image_list(*open_named(two / "below", "folder")));
   CHECK(list.classes == std::vector<std::string>{"cat", "dog", "emu"});
   CHECK(list.counts == std::vector<std::int64_t>{3, 2, 1});
   CHECK(list.images == 6);
-  CHECK(difference(list, *open(two / "below", "folder")).empty());
+  CHECK(difference(list, *open_named(two / "below", "folder")).empty());
 }
 
 TEST_CASE("classes that were renamed, added and removed are named") {
@@ -111,7 +111,7 @@ TEST_CASE("pictures that were added, removed and renamed are named") {
 TEST_CASE("the same pictures under another order of classes are another list") {
   const Changed set;
   write_file_atomically(set.folder / "map.txt", "dog\ncat\nemu\n");
-  const auto other = open(set.folder.path(), "folder", set.folder / "map.txt");
+  const auto other = open_named(set.folder.path(), "folder", set.folder / "map.txt");
   CHECK(difference(set.before, *other) == "class 0 is \"dog\" and was \"cat\"");
 }
 
@@ -155,7 +155,7 @@ TEST_CASE("tar shards: other names, other labels and other shards") {
   const auto list_of = [&](const std::string& first, const std::string& second) {
     write_file_atomically(folder / "train-0.tar", first + tar_end());
     write_file_atomically(folder / "train-1.tar", second + tar_end());
-    return image_list(*open(folder.path(), "tar"));
+    return image_list(*open_named(folder.path(), "tar"));
   };
   const std::string a = tar_sample("a", 1, 0), b = tar_sample("b", 2, 1), c = tar_sample("c", 3, 1);
   const ImageList list = list_of(a + b, c);
@@ -169,15 +169,15 @@ TEST_CASE("tar shards: other names, other labels and other shards") {
 TEST_CASE("a pack is told by its pictures' checksums") {
   const TemporaryFolder folder;
   make_class_folders(folder / "set");
-  const auto source = open(folder / "set", "folder");
+  const auto source = open_named(folder / "set", "folder");
   write_pack(folder / "train.pack", *source, {});
-  const ImageList list = image_list(*open(folder.path(), "pack"));
+  const ImageList list = image_list(*open_named(folder.path(), "pack"));
   CHECK(list.counts == std::vector<std::int64_t>{3, 2, 1});
-  CHECK(list == image_list(*open(folder.path(), "pack")));
+  CHECK(list == image_list(*open_named(folder.path(), "pack")));
   write_picture(folder / "set/train/dog/d 1.png", 17);
-  write_pack(folder / "train.pack", *open(folder / "set", "folder"), {});
-  CHECK(
-      contains(difference(list, *open(folder.path(), "pack")), "the first differing image is 3, "));
+  write_pack(folder / "train.pack", *open_named(folder / "set", "folder"), {});
+  CHECK(contains(difference(list, *open_named(folder.path(), "pack")),
+                 "the first differing image is 3, "));
 }
 
 TEST_CASE("CIFAR's records are told by their labels and their pixels") {
@@ -186,7 +186,7 @@ TEST_CASE("CIFAR's records are told by their labels and their pixels") {
     for (const char* file : {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin",
                              "data_batch_4.bin", "data_batch_5.bin"})
       write_file_atomically(folder / file, records);
-    return image_list(*open(folder.path(), "cifar10"));
+    return image_list(*open_named(folder.path(), "cifar10"));
   };
   const std::string a = cifar_record(3, 10), b = cifar_record(3, 20), c = cifar_record(4, 30);
   const ImageList list = list_of(a + b + c);

@@ -9,45 +9,40 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "base/temporary_folder.h"
 #include "tests/data/hash.h"
+#include "tests/data/image_libraries.h"
+#include "tests/support/temporary_folder.h"
 
 namespace fovea {
 namespace {
 
 namespace fs = std::filesystem;
 
-/// stb_image stands in for a missing library: it decodes less and overlooks damage.
-constexpr bool kWithoutLibraries = FOVEA_HAS_JPEG == 0 || FOVEA_HAS_PNG == 0;
-
 constexpr bool kWithoutWebp = FOVEA_HAS_WEBP == 0;
 
 const fs::path kCorpus = fs::path(FOVEA_TESTS) / "fuzz/corpus/image";
 
-std::vector<std::uint8_t> bytes_of(const fs::path& path) {
+std::vector<std::uint8_t> file_bytes(const fs::path& path) {
   const std::string file = read_file(path);
   return {file.begin(), file.end()};
 }
 
 /// The message of the Error that decoding gives, or "" when it succeeds.
-std::string error_of(std::span<const std::uint8_t> bytes, std::int64_t max_pixels = kMaxPixels) {
-  try {
-    DecodeOptions options;
-    options.max_pixels = max_pixels;
-    (void)decode_image(bytes, "photo", options);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return {};
+std::string decoding_error(std::span<const std::uint8_t> bytes,
+                           std::int64_t max_pixels = kMaxPixels) {
+  DecodeOptions options;
+  options.max_pixels = max_pixels;
+  return message_of([&] { (void)decode_image(bytes, "photo", options); });
 }
 
-std::string error_of_text(const std::string& text) {
-  return error_of(std::vector<std::uint8_t>(text.begin(), text.end()));
+std::string decoding_error_of_text(const std::string& text) {
+  return decoding_error(std::vector<std::uint8_t>(text.begin(), text.end()));
 }
 
 }  // namespace
 
-TEST_CASE("pictures of every kind decode to Pillow's pixels" * doctest::skip(kWithoutLibraries)) {
+TEST_CASE("pictures of every kind decode to Pillow's pixels" *
+          doctest::skip(tests::kWithoutLibraries)) {
   struct Row {
     const char* file;
     std::uint64_t hash;
@@ -77,13 +72,13 @@ TEST_CASE("WebP decodes to Pillow's pixels: lossy, lossless, alpha dropped, the 
     INFO(file);
     CHECK(read_image(kCorpus / file) == tests::sample_image());
   }
-  CHECK(error_of(bytes_of(kCorpus / "lossy.webp"), 11 * 13 - 1) ==
+  CHECK(decoding_error(file_bytes(kCorpus / "lossy.webp"), 11 * 13 - 1) ==
         "photo: its header specifies 13 x 11 pixels, the limit is 142");
   for (const char* file : {"lossy.webp", "alpha.webp", "moving.webp"}) {
-    const std::vector<std::uint8_t> whole = bytes_of(kCorpus / file);
+    const std::vector<std::uint8_t> whole = file_bytes(kCorpus / file);
     for (std::size_t size = 0; size + 2 < whole.size() / 2; ++size) {
       INFO(file, " cut to ", size);
-      CHECK(!error_of(std::span(whole).first(size)).empty());
+      CHECK(!decoding_error(std::span(whole).first(size)).empty());
     }
   }
 }
@@ -95,53 +90,55 @@ TEST_CASE("the format is told by content, not by name") {
   CHECK(read_image(path) == tests::sample_image());
 }
 
-TEST_CASE("damaged pictures are errors that name the file" * doctest::skip(kWithoutLibraries)) {
+TEST_CASE("damaged pictures are errors that name the file" *
+          doctest::skip(tests::kWithoutLibraries)) {
   for (const char* file :
        {"truncated.jpg", "truncated.png", "huge-header.png", "lying-header.png"}) {
     INFO(file);
     CHECK_THROWS_AS((void)read_image(kCorpus / file), Error);
-    CHECK(error_of(bytes_of(kCorpus / file)).starts_with("photo: "));
+    CHECK(decoding_error(file_bytes(kCorpus / file)).starts_with("photo: "));
   }
-  CHECK(error_of(bytes_of(kCorpus / "truncated.jpg")) ==
+  CHECK(decoding_error(file_bytes(kCorpus / "truncated.jpg")) ==
         "photo: damaged JPEG: the data ends too early");
-  CHECK(error_of(bytes_of(kCorpus / "huge-header.png")) ==
+  CHECK(decoding_error(file_bytes(kCorpus / "huge-header.png")) ==
         "photo: its header specifies 100000 x 100000 pixels, the limit is 178956970");
   CHECK_THROWS_AS((void)read_image("no/such/file.png"), Error);
 }
 
-TEST_CASE("every cut of a file is an error, never a crash" * doctest::skip(kWithoutLibraries)) {
+TEST_CASE("every cut of a file is an error, never a crash" *
+          doctest::skip(tests::kWithoutLibraries)) {
   for (const char* file : {"420.jpg", "progressive.jpg", "rgb.png", "palette.png"}) {
-    const std::vector<std::uint8_t> whole = bytes_of(kCorpus / file);
+    const std::vector<std::uint8_t> whole = file_bytes(kCorpus / file);
     for (std::size_t size = 0; size + 2 < whole.size(); ++size) {
       INFO(file, " cut to ", size);
-      CHECK(!error_of(std::span(whole).first(size)).empty());
+      CHECK(!decoding_error(std::span(whole).first(size)).empty());
     }
   }
 }
 
-TEST_CASE("a wrong PNG checksum is an error" * doctest::skip(kWithoutLibraries)) {
-  std::vector<std::uint8_t> file = bytes_of(kCorpus / "rgb.png");
+TEST_CASE("a wrong PNG checksum is an error" * doctest::skip(tests::kWithoutLibraries)) {
+  std::vector<std::uint8_t> file = file_bytes(kCorpus / "rgb.png");
   file[29] ^= 1;  // in the checksum of IHDR
-  CHECK(error_of(file).find("CRC") != std::string::npos);
+  CHECK(decoding_error(file).find("CRC") != std::string::npos);
 }
 
 TEST_CASE("what is no supported picture is said by name") {
   const std::string kinds = kWithoutWebp ? "JPEG, PNG, BMP or GIF" : "JPEG, PNG, WebP, BMP or GIF";
-  CHECK(error_of({}) == "photo: the file is empty, expected " + kinds);
-  CHECK(error_of_text("<html></html>") ==
+  CHECK(decoding_error({}) == "photo: the file is empty, expected " + kinds);
+  CHECK(decoding_error_of_text("<html></html>") ==
         "photo: not an image of a known format, expected " + kinds);
-  CHECK(error_of_text("GIF89a...").starts_with("photo: damaged GIF"));
-  CHECK(error_of_text("P6 1 1 255 ...").find("got a PPM file") != std::string::npos);
+  CHECK(decoding_error_of_text("GIF89a...").starts_with("photo: damaged GIF"));
+  CHECK(decoding_error_of_text("P6 1 1 255 ...").find("got a PPM file") != std::string::npos);
   const std::string webp = kWithoutWebp ? "photo: got a WebP file" : "photo: damaged WebP";
-  CHECK(error_of_text("RIFF....WEBPVP8 ").starts_with(webp));
-  CHECK(error_of_text("BM").find("photo: damaged picture") == 0);
+  CHECK(decoding_error_of_text("RIFF....WEBPVP8 ").starts_with(webp));
+  CHECK(decoding_error_of_text("BM").find("photo: damaged picture") == 0);
 }
 
 TEST_CASE("the pixel limit counts for every decoder") {
   for (const char* file : {"420.jpg", "rgb.png", "rgb.bmp"}) {
-    const std::vector<std::uint8_t> bytes = bytes_of(kCorpus / file);
-    CHECK(error_of(bytes, 11 * 13).empty());
-    CHECK(error_of(bytes, 11 * 13 - 1) ==
+    const std::vector<std::uint8_t> bytes = file_bytes(kCorpus / file);
+    CHECK(decoding_error(bytes, 11 * 13).empty());
+    CHECK(decoding_error(bytes, 11 * 13 - 1) ==
           "photo: its header specifies 13 x 11 pixels, the limit is 142");
   }
 }

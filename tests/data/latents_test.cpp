@@ -49,7 +49,7 @@ void write(const std::filesystem::path& path, double log_variance = -200,
   writer.finish();
 }
 
-std::shared_ptr<const Dataset> open(const std::filesystem::path& path) {
+std::shared_ptr<const Dataset> open_latents(const std::filesystem::path& path) {
   return open_dataset({.name = "latents", .data_dir = path}, Split::train);
 }
 
@@ -125,7 +125,7 @@ TEST_CASE("a writer refuses other shapes and counts, and leaves no file behind")
 TEST_CASE("latents: scale * mean without deviation, of the image or of its mirror image") {
   const TemporaryFolder folder;
   write(folder / "a");
-  const auto set = open(folder / "a");
+  const auto set = open_latents(folder / "a");
   CHECK(set->image_size() == ImageSize{2, 3});
   for (const double flip : {0.0, 1.0}) {
     const Batch batch = batch_of(set, flip, kImages);
@@ -148,18 +148,19 @@ TEST_CASE("half of the images are mirrored, none without moments of mirrored ima
   int mirrored = 0;
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     for (std::int64_t n = 0; n < kImages; ++n) {
-      mirrored += row_of(batch_of(open(folder / "a"), 0.5, kImages, seed), n)[0] > 40 ? 1 : 0;
+      mirrored +=
+          row_of(batch_of(open_latents(folder / "a"), 0.5, kImages, seed), n)[0] > 40 ? 1 : 0;
     }
   }
   CHECK(mirrored > 110);
   CHECK(mirrored < 190);
-  CHECK(row_of(batch_of(open(folder / "b"), 1, kImages), 2)[0] == doctest::Approx(1));
+  CHECK(row_of(batch_of(open_latents(folder / "b"), 1, kImages), 2)[0] == doctest::Approx(1));
 }
 
 TEST_CASE("noise: a function of seed, epoch and image, with the deviation of the moments") {
   const TemporaryFolder folder;
   write(folder / "a", std::log(9.0));
-  const auto set = open(folder / "a");
+  const auto set = open_latents(folder / "a");
   const Batch whole = batch_of(set, 0, kImages);
   const Batch part = batch_of(set, 0, 2);
   for (std::int64_t b = 0; b < 2; ++b) {
@@ -199,7 +200,7 @@ TEST_CASE("latents with three channels are not normalised like colours") {
   LatentWriter writer(folder / "a", what, 1);
   writer.add(full({1, 6, 2, 3}, -100), {}, zeros({1}, {DType::i64, {}}));
   writer.finish();
-  CHECK(row_of(batch_of(open(folder / "a"), 0, 1), 0)[0] == doctest::Approx(-50));
+  CHECK(row_of(batch_of(open_latents(folder / "a"), 0, 1), 0)[0] == doctest::Approx(-50));
 }
 
 TEST_CASE("splits: a file, a folder of two files, or one file for both") {
@@ -210,7 +211,7 @@ TEST_CASE("splits: a file, a folder of two files, or one file for both") {
     return find_latents(options, split).filename().string();
   };
   CHECK(file("", Split::train).empty());
-  CHECK(contains(message_of([&] { static_cast<void>(open(folder.path())); }),
+  CHECK(contains(message_of([&] { static_cast<void>(open_latents(folder.path())); }),
                  "contains no latents, expected train.safetensors"));
   write(folder / "latents.safetensors");
   CHECK(file("", Split::test) == "latents.safetensors");
@@ -238,8 +239,9 @@ TEST_CASE("subsets of latents are latents, and latents of another VAE are other 
   REQUIRE(dogs->latents() != nullptr);
   CHECK(dogs->latents()->source.hash == "abc123");
   CHECK(dogs->size() < 4);
-  CHECK(difference(image_list(*open(folder / "a")), *open(folder / "a")).empty());
-  CHECK_FALSE(difference(image_list(*open(folder / "a")), *open(folder / "b")).empty());
+  CHECK(difference(image_list(*open_latents(folder / "a")), *open_latents(folder / "a")).empty());
+  CHECK_FALSE(
+      difference(image_list(*open_latents(folder / "a")), *open_latents(folder / "b")).empty());
 }
 
 TEST_CASE("latents of one VAE go with that VAE") {
@@ -290,11 +292,11 @@ TEST_CASE("files that are no latents, or lie, are refused by name") {
 TEST_CASE("moments that are not finite, and a file that became shorter, are broken images") {
   const TemporaryFolder folder;
   write(folder / "a", std::nan(""));
-  CHECK_THROWS_AS(static_cast<void>(open(folder / "a")->get(1)), ImageError);
+  CHECK_THROWS_AS(static_cast<void>(open_latents(folder / "a")->get(1)), ImageError);
   write(folder / "b");
-  const auto set = open(folder / "b");
+  const auto set = open_latents(folder / "b");
   std::filesystem::resize_file(folder / "b", std::filesystem::file_size(folder / "b") - 8);
   CHECK_NOTHROW(static_cast<void>(set->get(4)));
   CHECK_THROWS_AS(static_cast<void>(set->get(5)), ImageError);
-  CHECK(contains(message_of([&] { static_cast<void>(open(folder / "b")); }), "bytes"));
+  CHECK(contains(message_of([&] { static_cast<void>(open_latents(folder / "b")); }), "bytes"));
 }

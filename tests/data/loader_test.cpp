@@ -11,16 +11,20 @@
 
 #include "base/error.h"
 #include "data/augment/training_pipeline.h"
-#include "data/sources/builtin.h"
+#include "tests/data/builtin_part.h"
 #include "tests/data/hash.h"
+#include "tests/data/loaded_labels.h"
 
 namespace fovea {
 namespace {
 
+using tests::builtin;
+using tests::labels_of;
+
 /// Label = index; one sample may be broken or of another size.
-class Fake : public Dataset {
+class LevelImages : public Dataset {
  public:
-  explicit Fake(std::int64_t size) : size_(size) {}
+  explicit LevelImages(std::int64_t size) : size_(size) {}
   [[nodiscard]] std::int64_t size() const override { return size_; }
   [[nodiscard]] const std::vector<std::string>& class_names() const override { return names_; }
   [[nodiscard]] Sample get(std::int64_t index) const override {
@@ -37,10 +41,6 @@ class Fake : public Dataset {
   std::vector<std::string> names_;
 };
 
-std::shared_ptr<const Dataset> builtin(std::int64_t size) {
-  return std::make_shared<Builtin>(Split::train, BuiltinOptions{.train_size = size});
-}
-
 LoaderOptions options(std::int64_t batch, int workers) {
   LoaderOptions result;
   result.batch_size = batch;
@@ -56,14 +56,6 @@ std::vector<std::uint64_t> hashes(Loader& loader, int count) {
     result.push_back(tests::hash_of(batch.images));
     result.push_back(tests::hash_of(batch.labels));
   }
-  return result;
-}
-
-/// All labels until the loader ends.
-std::vector<double> labels(Loader& loader) {
-  std::vector<double> result;
-  while (loader.has_next())
-    for (const double label : loader.next().labels.to_vector()) result.push_back(label);
   return result;
 }
 
@@ -99,7 +91,7 @@ TEST_CASE("the images of batches are known in advance, those of all shards in or
   LoaderOptions whole = options(12, 0), part = whole;
   whole.epoch.repeats = part.epoch.repeats = 3;
   part.sharding = {.shards = {4, 1, 2}, .batches_per_step = 2};
-  const auto data = std::make_shared<Fake>(50);
+  const auto data = std::make_shared<LevelImages>(50);
   Loader loader(data, training_pipeline({}), whole), shard(data, training_pipeline({}), part);
   for (int epoch = 0; epoch < 3; ++epoch) {
     std::vector<double> all;
@@ -154,9 +146,9 @@ TEST_CASE("a loader started at a cursor continues exactly") {
 
 TEST_CASE("evaluation shows every image once, in order, and ends") {
   for (const int workers : {0, 2}) {
-    Loader loader(std::make_shared<Fake>(10), {}, evaluation_loader_options(4, workers));
+    Loader loader(std::make_shared<LevelImages>(10), {}, evaluation_loader_options(4, workers));
     CHECK(loader.batches_per_epoch() == 3);
-    CHECK(labels(loader) == std::vector<double>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
+    CHECK(labels_of(loader) == std::vector<std::int64_t>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
     CHECK_FALSE(loader.has_next());
     CHECK_THROWS_WITH_AS((void)loader.next(), "loader: the epoch is over", Error);
   }
@@ -165,14 +157,14 @@ TEST_CASE("evaluation shows every image once, in order, and ends") {
 TEST_CASE("training shows every image at most once an epoch and drops the rest") {
   LoaderOptions o = options(4, 2);
   o.epoch.endless = false;
-  Loader loader(std::make_shared<Fake>(11), {}, o);
-  const auto shown = labels(loader);
+  Loader loader(std::make_shared<LevelImages>(11), {}, o);
+  const auto shown = labels_of(loader);
   CHECK(shown.size() == 8);
-  CHECK(std::set<double>(shown.begin(), shown.end()).size() == 8);
+  CHECK(std::set<std::int64_t>(shown.begin(), shown.end()).size() == 8);
 }
 
 TEST_CASE("batches are f32 [B, 3, H, W] and i64 [B]") {
-  Loader loader(std::make_shared<Fake>(5), {}, evaluation_loader_options(2, 0));
+  Loader loader(std::make_shared<LevelImages>(5), {}, evaluation_loader_options(2, 0));
   const Batch batch = loader.next();
   CHECK(batch.images.shape() == Shape{2, 3, 4, 4});
   CHECK(batch.images.dtype() == DType::f32);
@@ -198,7 +190,7 @@ TEST_CASE("splits: an image as its steps leave it, then variations of that") {
   LoaderOptions o = options(4, 2);
   o.rows.splits = 3;
   o.rows.unfinished_every = 3;
-  Loader loader(std::make_shared<Fake>(90), pipeline, o);
+  Loader loader(std::make_shared<LevelImages>(90), pipeline, o);
   const Batch batch = loader.next();
   REQUIRE(batch.images.shape() == Shape{12, 3, 4, 4});
   for (std::int64_t row = 0; row < 12; ++row) {
@@ -217,7 +209,7 @@ TEST_CASE("splits: an image as its steps leave it, then variations of that") {
 
 TEST_CASE("an error in a worker reaches the consumer at its batch, and the rest goes on") {
   for (const int workers : {0, 3}) {
-    auto fake = std::make_shared<Fake>(12);
+    auto fake = std::make_shared<LevelImages>(12);
     fake->broken = 5;
     Loader loader(fake, {}, evaluation_loader_options(3, workers));
     CHECK(loader.next().labels.at(0) == 0);
@@ -268,7 +260,7 @@ TEST_CASE("an error in preparing a batch reaches the consumer at its batch, whic
       check(at.cursor.batch != 1, "no noise for it");
       return batch;
     };
-    Loader loader(std::make_shared<Fake>(12), {}, evaluation_loader_options(3, workers), {},
+    Loader loader(std::make_shared<LevelImages>(12), {}, evaluation_loader_options(3, workers), {},
                   refuse);
     CHECK(loader.next().labels.at(0) == 0);
     CHECK_THROWS_WITH_AS((void)loader.next(), "loader: batch 1 of epoch 0: no noise for it", Error);
@@ -277,7 +269,7 @@ TEST_CASE("an error in preparing a batch reaches the consumer at its batch, whic
 }
 
 TEST_CASE("images of different sizes in a batch are an error") {
-  auto fake = std::make_shared<Fake>(4);
+  auto fake = std::make_shared<LevelImages>(4);
   fake->wide = 2;
   Loader loader(fake, {}, evaluation_loader_options(4, 1));
   CHECK_THROWS_WITH_AS((void)loader.next(),
@@ -294,7 +286,7 @@ TEST_CASE("a loader is torn down while its queue is full, empty or being filled"
 
 TEST_CASE("the loader refuses options that make no batch") {
   const auto make = [](LoaderOptions o, Cursor start = {}) {
-    Loader loader(std::make_shared<Fake>(10), {}, o, start);
+    Loader loader(std::make_shared<LevelImages>(10), {}, o, start);
   };
   CHECK_THROWS_WITH_AS(make(options(0, 1)), "loader: got batch size 0, expected 1 or more", Error);
   CHECK_THROWS_WITH_AS(make(options(11, 1)),

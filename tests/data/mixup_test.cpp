@@ -13,7 +13,8 @@
 namespace fovea {
 namespace {
 
-Batch make_batch() {  // four images of 3 x 4 x 4 with different values everywhere
+/// Of 3 x 4 x 4, with different values everywhere.
+Batch four_images() {
   return {rand_uniform({4, 3, 4, 4}, {-2, 2}, {7}),
           from_values({4}, {1, 0, 2, 1}, {DType::i64, {}})};
 }
@@ -24,7 +25,7 @@ std::vector<MixDraw> all(const MixDraw& draw) { return {draw}; }
 }  // namespace
 
 TEST_CASE("mixup blends with the partner from the other end") {
-  const Batch batch = make_batch();
+  const Batch batch = four_images();
   const Tensor mixed = mix_images(batch.images, all({.lambda = 0.3}));
   for (std::int64_t i = 0; i < 4; ++i)
     for (std::int64_t k = 0; k < 48; ++k) {
@@ -34,7 +35,7 @@ TEST_CASE("mixup blends with the partner from the other end") {
 }
 
 TEST_CASE("cutmix copies the box from the partner, in every channel") {
-  const Batch batch = make_batch();
+  const Batch batch = four_images();
   const MixDraw draw = {0.75, true, {.top = 1, .bottom = 3, .left = 2, .right = 4}};
   const Tensor mixed = mix_images(batch.images, all(draw));
   for (std::int64_t i = 0; i < 4; ++i)
@@ -67,7 +68,7 @@ TEST_CASE("the cutmix box and lambda are timm's") {
 }
 
 TEST_CASE("targets are smoothed, then mixed") {
-  const Batch batch = make_batch();
+  const Batch batch = four_images();
   const MixOptions options = {.smoothing = 0.3, .classes = 3};  // on 0.8, off 0.1
   const Tensor targets = mix_targets(batch.labels, all({.lambda = 0.25}), options);
   const std::vector<double> expected = {0.1,   0.8, 0.1,   0.275, 0.1, 0.625,
@@ -101,7 +102,7 @@ TEST_CASE("draws follow the options") {
 }
 
 TEST_CASE("each sample may have a draw of its own") {
-  const Batch batch = make_batch();
+  const Batch batch = four_images();
   const std::vector<MixDraw> draws = {{.lambda = 0.9},
                                       {0.75, true, {.top = 0, .bottom = 2, .left = 0, .right = 2}},
                                       {.lambda = 1},
@@ -186,7 +187,7 @@ TEST_CASE("8-bit images are mixed to whole numbers, halves to even") {
 }
 
 TEST_CASE("mixing is a function of the batch and the rng") {
-  const Batch batch = make_batch();
+  const Batch batch = four_images();
   Rng a(9, 1), b(9, 1);
   const Batch first = mix(batch, {.classes = 3}, a), second = mix(batch, {.classes = 3}, b);
   CHECK(first.images.to_vector() == second.images.to_vector());
@@ -198,19 +199,19 @@ TEST_CASE("mixing is a function of the batch and the rng") {
 }
 
 TEST_CASE("images that nobody else holds are mixed in their own memory") {
-  const Batch kept = make_batch();
+  const Batch kept = four_images();
   for (const MixMode mode : {MixMode::batch, MixMode::pair, MixMode::element}) {
     const MixOptions options{.classes = 3, .mode = mode};
     for (std::uint64_t stream = 0; stream < 8; ++stream) {  // mixup and cutmix, boxes that differ
       Rng a(9, stream), b(9, stream);
-      Batch own = make_batch();
+      Batch own = four_images();
       const std::byte* memory = own.images.raw();
       const Batch mixed = mix(std::move(own), options, a), copied = mix(kept, options, b);
       CHECK(mixed.images.raw() == memory);
       CHECK(mixed.images.to_vector() == copied.images.to_vector());
     }
   }
-  CHECK(kept.images.to_vector() == make_batch().images.to_vector());
+  CHECK(kept.images.to_vector() == four_images().images.to_vector());
 }
 
 TEST_CASE("mixing refuses odd batches, bad labels and bad options") {
@@ -220,7 +221,7 @@ TEST_CASE("mixing refuses odd batches, bad labels and bad options") {
       (void)mix(odd, {}, rng),
       "mixup: got a batch of 3, expected an even number (sample i is mixed with sample B - 1 - i)",
       Error);
-  CHECK_THROWS_WITH_AS((void)mix(make_batch(), {.classes = 2}, rng),
+  CHECK_THROWS_WITH_AS((void)mix(four_images(), {.classes = 2}, rng),
                        "mixup: got label 2, expected 0 to 1", Error);
   CHECK_THROWS_WITH_AS((void)draw_mix({.mixup = -1}, 4, 4, rng),
                        "mixup: got alpha -1, expected 0 or more", Error);

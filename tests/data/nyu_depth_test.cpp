@@ -20,14 +20,14 @@ namespace {
 namespace fs = std::filesystem;
 
 const fs::path kFiles = FOVEA_SOURCE_DIR "/tests/formats/hdf5_files";
-constexpr ImageSize kSize{3, 5};
+constexpr ImageSize kNyuSize{3, 5};
 
-std::shared_ptr<const Dataset> open(const fs::path& root, Split split) {
+std::shared_ptr<const Dataset> open_nyu(const fs::path& root, Split split) {
   return open_dataset(photographs(root, "nyu"), split);
 }
-std::string message(const fs::path& root) {
+std::string nyu_error(const fs::path& root) {
   return message_of([&] {
-    const auto set = open(root, Split::train);
+    const auto set = open_nyu(root, Split::train);
     for (std::int64_t i = 0; i < set->size(); ++i) static_cast<void>(set->get(i));
   });
 }
@@ -36,15 +36,15 @@ std::string message(const fs::path& root) {
 
 /// Checks image `number` of the file, from 0 on, whose values are a formula of their place.
 void check_sample(const Sample& sample, std::int64_t number, bool has_raw) {
-  REQUIRE(sample.image.size() == kSize);
+  REQUIRE(sample.image.size() == kNyuSize);
   REQUIRE(sample.targets.maps.size() == (has_raw ? 2 : 1));
   for (const DenseMap& map : sample.targets.maps) {
     CHECK(map.filter == Filter::nearest);
-    REQUIRE(map.values.size() == kSize);
+    REQUIRE(map.values.size() == kNyuSize);
   }
   CHECK(sample.targets.maps[0].name == "depth");
-  for (std::int64_t y = 0; y < kSize.height; ++y) {
-    for (std::int64_t x = 0; x < kSize.width; ++x) {
+  for (std::int64_t y = 0; y < kNyuSize.height; ++y) {
+    for (std::int64_t x = 0; x < kNyuSize.width; ++x) {
       for (std::int64_t c = 0; c < 3; ++c)
         CHECK(sample.image.at(y, x)[c] == (61 * number + 101 * c + 7 * x + 13 * y) % 256);
       const double metres = 0.5 + static_cast<double>(number) + static_cast<double>(x) / 4 +
@@ -63,10 +63,10 @@ void check_sample(const Sample& sample, std::int64_t number, bool has_raw) {
 
 #if FOVEA_HAS_HDF5
 TEST_CASE("NYU's columns become rows, and its numbers count from 1") {
-  const auto train = open(kFiles, Split::train), test = open(kFiles, Split::test);
+  const auto train = open_nyu(kFiles, Split::train), test = open_nyu(kFiles, Split::test);
   REQUIRE(train->size() == 2);
   REQUIRE(test->size() == 2);
-  CHECK(train->image_size() == kSize);
+  CHECK(train->image_size() == kNyuSize);
   check_sample(train->get(0), 0, false);
   check_sample(train->get(1), 3, false);
   check_sample(test->get(0), 1, true);
@@ -77,7 +77,7 @@ TEST_CASE("NYU's columns become rows, and its numbers count from 1") {
 }
 
 TEST_CASE("threads read a file by turns") {
-  const auto test = open(kFiles, Split::test);
+  const auto test = open_nyu(kFiles, Split::test);
   const Sample first = test->get(0), second = test->get(1);
   std::vector<int> equal(4);
   std::vector<std::thread> threads;
@@ -96,13 +96,13 @@ TEST_CASE("threads read a file by turns") {
 TEST_CASE("damaged files of NYU's form are refused") {
   const TemporaryFolder folder;
   const fs::path root = folder.path();
-  CHECK(contains(message(root), "has no nyu_depth_v2_labeled.mat"));
+  CHECK(contains(nyu_error(root), "has no nyu_depth_v2_labeled.mat"));
   const std::string whole = read_file(kFiles / "nyu/nyu_depth_v2_labeled.mat");
   const std::string splits = read_file(kFiles / "nyu/splits.mat");
   const auto put = [&](const std::string& labelled, const std::string& lists) {
     write_file_atomically(root / "nyu_depth_v2_labeled.mat", labelled);
     write_file_atomically(root / "splits.mat", lists);
-    return message(root);
+    return nyu_error(root);
   };
   CHECK(put(whole, splits).empty());
   for (std::size_t size = 0; size < whole.size(); size += 997) {
@@ -122,10 +122,10 @@ TEST_CASE("damaged files of NYU's form are refused") {
   CHECK(
       contains(put(whole, write.file({write.row("trainNdxs", {1})})), "no variable \"testNdxs\""));
   fs::remove(root / "splits.mat");
-  CHECK(contains(message(root), "splits.mat: does not exist"));
+  CHECK(contains(nyu_error(root), "splits.mat: does not exist"));
 }
 #else
 TEST_CASE("a build without libhdf5 names the package") {
-  CHECK(contains(message(kFiles), "install libhdf5-dev"));
+  CHECK(contains(nyu_error(kFiles), "install libhdf5-dev"));
 }
 #endif

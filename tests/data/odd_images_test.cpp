@@ -12,14 +12,13 @@
 
 #include "base/files.h"
 #include "data/image.h"
+#include "tests/data/image_libraries.h"
 #include "tests/support/temporary_folder.h"
 
 namespace fovea {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr bool kWithoutLibraries = FOVEA_HAS_JPEG == 0 || FOVEA_HAS_PNG == 0;
 
 /// A row of expected.csv.
 struct Row {
@@ -104,11 +103,11 @@ void check_all(const fs::path& folder) {
 
 }  // namespace
 
-TEST_CASE("odd pictures are treated as wanted" * doctest::skip(kWithoutLibraries)) {
+TEST_CASE("odd pictures are treated as wanted" * doctest::skip(tests::kWithoutLibraries)) {
   check_all(fs::path(FOVEA_TESTS) / "data" / "odd");
 }
 
-TEST_CASE("all odd pictures are treated as wanted" * doctest::skip(kWithoutLibraries)) {
+TEST_CASE("all odd pictures are treated as wanted" * doctest::skip(tests::kWithoutLibraries)) {
   const char* data = std::getenv("FOVEA_DATA");
   const fs::path folder = fs::path(data == nullptr ? "" : data) / "odd-images";
   if (data == nullptr || !fs::exists(folder / "expected.csv")) {

@@ -27,7 +27,7 @@ struct Made {
   }
 };
 
-std::string error_of(const std::string& bytes) {
+std::string pack_error(const std::string& bytes) {
   return message_of([&] { (void)pack::read_contents(MemoryBytes(bytes, "pack"), "pack"); });
 }
 
@@ -83,7 +83,7 @@ TEST_CASE("shrunk images can be JPEG files" * doctest::skip(FOVEA_HAS_JPEG == 0)
 TEST_CASE("every changed or missing byte of a pack is noticed") {
   const Made made;
   const std::string bytes = read_file(made.folder / "train.pack");
-  REQUIRE(error_of(bytes).empty());
+  REQUIRE(pack_error(bytes).empty());
   const auto contents = pack::read_contents(MemoryBytes(bytes, "pack"), "pack");
   const std::size_t index = contents.entries.back().offset + contents.entries.back().length;
   for (std::size_t i = index; i < bytes.size(); ++i) {
@@ -91,15 +91,15 @@ TEST_CASE("every changed or missing byte of a pack is noticed") {
     other[i] = static_cast<char>(other[i] ^ 4);
     CAPTURE(i);
     const bool reserved = i >= bytes.size() - 12 && i < bytes.size() - 8;
-    CHECK(error_of(other).empty() == reserved);
+    CHECK(pack_error(other).empty() == reserved);
   }
   for (const std::size_t size :
        {std::size_t{0}, std::size_t{10}, std::size_t{100}, index, bytes.size() - 1})
-    CHECK_FALSE(error_of(bytes.substr(0, size)).empty());
-  CHECK(contains(error_of(bytes.substr(0, bytes.size() - 1)), "was copying it interrupted?"));
+    CHECK_FALSE(pack_error(bytes.substr(0, size)).empty());
+  CHECK(contains(pack_error(bytes.substr(0, bytes.size() - 1)), "was copying it interrupted?"));
   std::string newer = bytes;
   newer[8] = 2;
-  CHECK(contains(error_of(newer), "version 2, expected 1"));
+  CHECK(contains(pack_error(newer), "version 2, expected 1"));
 }
 
 TEST_CASE("a changed image is found by its checksum") {

@@ -12,15 +12,18 @@
 
 #include "data/loading/loader.h"
 #include "tests/data/hash.h"
+#include "tests/data/loaded_labels.h"
 #include "tests/support/temporary_folder.h"
 
 namespace fovea {
 namespace {
 
+using tests::labels_of;
+
 /// Label = index, some broken; in parts when asked.
-class Fake : public Dataset {
+class BrokenImages : public Dataset {
  public:
-  explicit Fake(std::int64_t size) : size_(size) {}
+  explicit BrokenImages(std::int64_t size) : size_(size) {}
   using Dataset::get;
   [[nodiscard]] std::int64_t size() const override { return size_; }
   [[nodiscard]] const std::vector<std::string>& class_names() const override { return names_; }
@@ -46,16 +49,6 @@ LoaderOptions in_order(std::int64_t batch, int workers) {
   options.workers = workers;
   options.epoch.shuffle = options.epoch.drop_last = options.epoch.endless = false;
   return options;
-}
-
-std::vector<std::int64_t> labels(Loader& loader) {
-  std::vector<std::int64_t> result;
-  while (loader.has_next()) {
-    const Batch batch = loader.next();
-    for (std::int64_t i = 0; i < batch.size(); ++i)
-      result.push_back(static_cast<std::int64_t>(batch.labels.at(i)));
-  }
-  return result;
 }
 
 }  // namespace
@@ -104,15 +97,15 @@ TEST_CASE("a buffer as large as the data makes every place likely for every imag
 }
 
 TEST_CASE("the buffer counts only where the data has parts") {
-  auto fake = std::make_shared<Fake>(40);
+  auto fake = std::make_shared<BrokenImages>(40);
   LoaderOptions options = in_order(10, 0);
   options.epoch.shuffle = true;
   options.epoch.shuffle_buffer = 4;
   Loader whole(fake, {}, options);
-  CHECK(labels(whole) == shuffled_order(40, 0, 0));
+  CHECK(labels_of(whole) == shuffled_order(40, 0, 0));
   fake->part_sizes = {15, 25};
   Loader parts(fake, {}, options);
-  CHECK(labels(parts) == buffered_order({15, 25}, 4, 0, 0));
+  CHECK(labels_of(parts) == buffered_order({15, 25}, 4, 0, 0));
 }
 
 TEST_CASE("repeated images: as many as before in an epoch, rounded down to 256") {
@@ -122,9 +115,9 @@ TEST_CASE("repeated images: as many as before in an epoch, rounded down to 256")
   LoaderOptions options = in_order(64, 2);
   options.epoch.shuffle = true;
   options.epoch.repeats = 3;
-  Loader loader(std::make_shared<Fake>(600), {}, options);
+  Loader loader(std::make_shared<BrokenImages>(600), {}, options);
   CHECK(loader.batches_per_epoch() == 8);
-  const auto shown = labels(loader);
+  const auto shown = labels_of(loader);
   const auto order = shuffled_order(600, 0, 0);
   REQUIRE(shown.size() == 512);
   for (std::size_t i = 0; i < shown.size(); ++i) CHECK(shown[i] == order[i / 3]);
@@ -137,9 +130,9 @@ TEST_CASE("each repeat is augmented anew, the first as if there were no others")
     return image;
   }));
   LoaderOptions options = in_order(1, 0);
-  Loader plain(std::make_shared<Fake>(4), noise, options);
+  Loader plain(std::make_shared<BrokenImages>(4), noise, options);
   options.epoch.repeats = 2;
-  Loader repeated(std::make_shared<Fake>(4), noise, options);
+  Loader repeated(std::make_shared<BrokenImages>(4), noise, options);
   const auto hash = [](Loader& loader) { return tests::hash_of(loader.next().images); };
   const auto first = hash(repeated), second = hash(repeated);
   CHECK(first == hash(plain));
@@ -148,12 +141,12 @@ TEST_CASE("each repeat is augmented anew, the first as if there were no others")
 
 TEST_CASE("the next good image stands in for a broken one") {
   for (const int workers : {0, 3}) {
-    auto fake = std::make_shared<Fake>(10);
+    auto fake = std::make_shared<BrokenImages>(10);
     fake->broken = {2, 6, 7, 9};
     LoaderOptions options = in_order(4, workers);
     options.bad_images.then = OnBadImage::replace;
     Loader loader(fake, {}, options);
-    CHECK(labels(loader) == std::vector<std::int64_t>{0, 1, 3, 3, 4, 5, 8, 8, 8, 0});
+    CHECK(labels_of(loader) == std::vector<std::int64_t>{0, 1, 3, 3, 4, 5, 8, 8, 8, 0});
     CHECK(loader.bad_images() == 4);
     const std::vector<BrokenImage> broken = loader.take_bad_images();
     CHECK(broken.size() == 4);
@@ -164,7 +157,7 @@ TEST_CASE("the next good image stands in for a broken one") {
 }
 
 TEST_CASE("who waits long for images is told for what") {
-  auto fake = std::make_shared<Fake>(100);
+  auto fake = std::make_shared<BrokenImages>(100);
   fake->delay = std::chrono::milliseconds(5);
   for (int i = 0; i < 40; ++i) fake->broken.insert(i);
   LoaderOptions options = in_order(1, 1);
@@ -180,7 +173,7 @@ TEST_CASE("who waits long for images is told for what") {
 }
 
 TEST_CASE("broken images can be left out") {
-  auto fake = std::make_shared<Fake>(10);
+  auto fake = std::make_shared<BrokenImages>(10);
   fake->broken = {2, 4, 5, 6, 7};
   LoaderOptions options = in_order(4, 2);
   options.bad_images.then = OnBadImage::drop;
@@ -192,7 +185,7 @@ TEST_CASE("broken images can be left out") {
 
 TEST_CASE("a run ends where too many images are broken, at the batch that meets them") {
   for (const int workers : {0, 3}) {
-    auto fake = std::make_shared<Fake>(100);
+    auto fake = std::make_shared<BrokenImages>(100);
     fake->broken = {10, 30};
     LoaderOptions options = in_order(10, workers);
     options.bad_images.then = OnBadImage::replace;
@@ -205,7 +198,7 @@ TEST_CASE("a run ends where too many images are broken, at the batch that meets 
 }
 
 TEST_CASE("nothing can stand in where all are broken") {
-  auto fake = std::make_shared<Fake>(3);
+  auto fake = std::make_shared<BrokenImages>(3);
   fake->broken = {0, 1, 2};
   LoaderOptions options = in_order(2, 0);
   options.bad_images.then = OnBadImage::replace;

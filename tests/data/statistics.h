@@ -8,6 +8,9 @@
 
 namespace fovea::tests {
 
+/// Draws from which is_share() judges.
+inline constexpr int kDraws = 4000;
+
 /// Mean and deviation of values given one by one.
 class Moments {
  public:

@@ -8,15 +8,14 @@
 #include <string>
 
 #include "data/sources/builtin.h"
+#include "tests/data/builtin_part.h"
 #include "tests/data/photographs.h"
 #include "tests/support/temporary_folder.h"
 
 namespace fovea {
 namespace {
 
-std::shared_ptr<const Dataset> builtin(std::int64_t size) {
-  return std::make_shared<Builtin>(Split::train, BuiltinOptions{.train_size = size});
-}
+using tests::builtin;
 
 /// Pixels of all images: tells which ones they are.
 std::set<std::string> images_of(const Dataset& dataset) {

@@ -23,7 +23,7 @@ std::vector<std::string> paths_of(const std::string& tar) {
   return paths;
 }
 
-std::string error_of(const std::string& tar) {
+std::string tar_error(const std::string& tar) {
   return message_of([&] { (void)index_tar(bytes_of(tar), "tar"); });
 }
 
@@ -95,12 +95,12 @@ TEST_CASE("damaged tar files are refused") {
   const std::string tar = tar_member("a", "hello") + tar_end();
   std::string other = tar;
   other[0] = 'b';
-  CHECK(contains(error_of(other), "its checksum is wrong"));
-  CHECK(contains(error_of(tar.substr(0, 100)), "cut off at byte 0"));
-  CHECK(contains(error_of(tar.substr(0, 514)), "has 5 bytes, but the file ends after 2"));
-  CHECK(contains(error_of(tar_member("p", "99 path=x\n", 'x') + tar), "extended tar header"));
-  CHECK(contains(error_of(tar_member("p", pax_record("size=-1"), 'x') + tar), "has the size"));
-  CHECK(error_of("").empty());
+  CHECK(contains(tar_error(other), "its checksum is wrong"));
+  CHECK(contains(tar_error(tar.substr(0, 100)), "cut off at byte 0"));
+  CHECK(contains(tar_error(tar.substr(0, 514)), "has 5 bytes, but the file ends after 2"));
+  CHECK(contains(tar_error(tar_member("p", "99 path=x\n", 'x') + tar), "extended tar header"));
+  CHECK(contains(tar_error(tar_member("p", pax_record("size=-1"), 'x') + tar), "has the size"));
+  CHECK(tar_error("").empty());
 }
 
 TEST_CASE("samples are members that agree up to the first dot") {
@@ -246,7 +246,7 @@ TEST_CASE("braces stand for ranges and lists") {
   for (const char* bad :
        {"{0..1", "{3..1}", "{a..c}", "{0..99999999}", "{..}", "{0..999}{0..999}{0..999}"}) {
     CAPTURE(bad);
-    CHECK_THROWS_AS((void)expand_braces(bad), Error);
+    CHECK_THROWS_AS((void)names(bad), Error);
   }
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "engine/rng.h"
+#include "tests/support/temporary_folder.h"
 
 namespace fovea {
 namespace {
@@ -18,12 +19,7 @@ bool equal(const ScoredBox& a, const ScoredBox& b) {
 }
 
 std::string complaint(std::string_view text) {
-  try {
-    (void)parse_coco_results(text, "r.json");
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "none";
+  return message_of([&] { (void)parse_coco_results(text, "r.json"); });
 }
 
 }  // namespace

@@ -5,12 +5,12 @@
 
 #include <cmath>
 
+#include "tests/support/f64.h"
+
 namespace fovea {
 namespace {
 
 using doctest::Approx;
-
-constexpr TensorOptions kF64{DType::f64, {}};
 
 /// Two queries with three logits.
 Predictions two_queries() {

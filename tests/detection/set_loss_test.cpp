@@ -10,14 +10,13 @@
 #include "ops/activation.h"
 #include "ops/view.h"
 #include "tests/support/errors.h"
+#include "tests/support/f64.h"
 
 namespace fovea {
 namespace {
 
 using doctest::Approx;
 using tests::check_error;
-
-constexpr TensorOptions kF64{DType::f64, {}};
 
 struct Batch {
   Tensor logits, boxes;  ///< leaves: [L, B, Q, C], [L, B, Q, 4] before the sigmoid

@@ -10,11 +10,10 @@
 #include "ops/arithmetic.h"
 #include "ops/view.h"
 #include "tests/support/errors.h"
+#include "tests/support/f64.h"
 
 namespace fovea {
 namespace {
-
-constexpr TensorOptions kF64{DType::f64, {}};
 
 Tensor steps_of(std::initializer_list<double> t) {
   return from_values({static_cast<std::int64_t>(t.size())}, t, {DType::i64, {}});
@@ -24,7 +23,7 @@ Tensor normal(const Shape& shape, std::uint64_t seed) {
   return rand_normal(shape, {0, 1}, {seed}, kF64);
 }
 
-void check_close(double value, double expected) {
+void check_process_value(double value, double expected) {
   CHECK(value == doctest::Approx(expected).epsilon(1e-11));
 }
 
@@ -88,8 +87,8 @@ TEST_CASE("noise is added by the step of each image") {
   for (std::int64_t b = 0; b < 4; ++b) {
     const double ab = c.process.at(static_cast<std::int64_t>(c.images.t.at(b))).alphas_cumprod;
     for (std::int64_t i = 8 * b; i < 8 * b + 8; ++i) {
-      check_close(xt.at(i),
-                  std::sqrt(ab) * c.images.x0.at(i) + std::sqrt(1 - ab) * c.images.noise.at(i));
+      check_process_value(
+          xt.at(i), std::sqrt(ab) * c.images.x0.at(i) + std::sqrt(1 - ab) * c.images.noise.at(i));
     }
   }
 }
@@ -101,10 +100,10 @@ TEST_CASE("the posterior is Bayes' rule for two Gaussians") {
     const StepCoefficients& c = process.at(t);
     const double beta = process.betas()[static_cast<std::size_t>(t)];
     const double precision = (1 - beta) / beta + 1 / (1 - c.alphas_cumprod_prev);
-    check_close(c.posterior_variance, 1 / precision);
-    check_close(c.posterior_xt, std::sqrt(1 - beta) / beta / precision);
-    check_close(c.posterior_x0,
-                std::sqrt(c.alphas_cumprod_prev) / (1 - c.alphas_cumprod_prev) / precision);
+    check_process_value(c.posterior_variance, 1 / precision);
+    check_process_value(c.posterior_xt, std::sqrt(1 - beta) / beta / precision);
+    check_process_value(c.posterior_x0,
+                        std::sqrt(c.alphas_cumprod_prev) / (1 - c.alphas_cumprod_prev) / precision);
   }
   CHECK(process.at(0).posterior_x0 == doctest::Approx(1));
   CHECK(process.at(0).posterior_xt == 0);
@@ -120,11 +119,11 @@ TEST_CASE("the hybrid loss is the error of the noise and the bound's term in bit
     for (std::int64_t i = 0; i < 8; ++i) {
       squares += std::pow(c.output.at(16 * b + i) - c.images.noise.at(8 * b + i), 2);
     }
-    check_close(loss.mse.at(b), squares / 8);
+    check_process_value(loss.mse.at(b), squares / 8);
     CHECK(loss.vb.at(b) == doctest::Approx(expected_vb(c, b)).epsilon(1e-9));
     total += squares / 8 + 0.5 * loss.vb.at(b);
   }
-  check_close(loss.total(0.5).item(), total / 4);
+  check_process_value(loss.total(0.5).item(), total / 4);
 }
 
 TEST_CASE("at step 0 the darkest and the brightest level reach to infinity") {
@@ -176,8 +175,8 @@ TEST_CASE("without learned variances the loss is the error of the noise alone") 
   const Case c;
   const DiffusionLoss loss = diffusion_loss(c.process, c.images, ops::slice(c.output, 1, 0, 2));
   CHECK_FALSE(loss.vb.defined());
-  check_close(loss.total().item(),
-              (loss.mse.at(0) + loss.mse.at(1) + loss.mse.at(2) + loss.mse.at(3)) / 4);
+  check_process_value(loss.total().item(),
+                      (loss.mse.at(0) + loss.mse.at(1) + loss.mse.at(2) + loss.mse.at(3)) / 4);
 }
 
 TEST_CASE("an output of another shape is rejected") {

@@ -9,11 +9,11 @@
 #include "ops/arithmetic.h"
 #include "ops/view.h"
 #include "tests/support/errors.h"
+#include "tests/support/f64.h"
 
 namespace fovea {
 namespace {
 
-constexpr TensorOptions kF64{DType::f64, {}};
 const Shape kImage{2, 3, 3};
 
 /// A model without parameters that depends on everything: noise and variances, [B, 2 C, H, W].

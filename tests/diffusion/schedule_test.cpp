@@ -15,7 +15,7 @@ namespace {
 using Steps = std::vector<std::int64_t>;
 using tests::check_error;
 
-void check_close(double value, double expected) {
+void check_schedule_value(double value, double expected) {
   CHECK(std::abs(value - expected) <= 1e-12 * std::abs(expected));
 }
 
@@ -24,19 +24,19 @@ void check_close(double value, double expected) {
 TEST_CASE("the linear schedule has the official values") {
   const DiffusionProcess process;
   CHECK(process.size() == 1000);
-  check_close(process.betas()[0], 1e-4);
-  check_close(process.betas()[999], 0.02);
-  check_close(process.at(0).alphas_cumprod, 0.9999);
-  check_close(process.at(1).alphas_cumprod, 0.9997800920720721);
-  check_close(process.at(499).alphas_cumprod, 0.07858724288177824);
-  check_close(process.at(999).alphas_cumprod, 4.035829765375676e-5);
-  check_close(process.at(1).posterior_variance, 5.453187661300667e-5);
+  check_schedule_value(process.betas()[0], 1e-4);
+  check_schedule_value(process.betas()[999], 0.02);
+  check_schedule_value(process.at(0).alphas_cumprod, 0.9999);
+  check_schedule_value(process.at(1).alphas_cumprod, 0.9997800920720721);
+  check_schedule_value(process.at(499).alphas_cumprod, 0.07858724288177824);
+  check_schedule_value(process.at(999).alphas_cumprod, 4.035829765375676e-5);
+  check_schedule_value(process.at(1).posterior_variance, 5.453187661300667e-5);
 }
 
 TEST_CASE("the clipped log-variance of step 0 is that of step 1") {
   const DiffusionProcess process;
   CHECK(process.at(0).posterior_variance == 0);
-  check_close(process.at(0).posterior_log_variance, -9.81672513529595);
+  check_schedule_value(process.at(0).posterior_log_variance, -9.81672513529595);
   CHECK(process.at(0).posterior_log_variance == process.at(1).posterior_log_variance);
   CHECK(process.at(0).fixed_log_variance == process.at(1).posterior_log_variance);
   CHECK(process.at(1).fixed_log_variance == std::log(process.betas()[1]));
@@ -44,14 +44,14 @@ TEST_CASE("the clipped log-variance of step 0 is that of step 1") {
 
 TEST_CASE("the linear schedule scales with the number of steps") {
   const std::vector<double> betas = noise_betas(NoiseSchedule::linear, 100);
-  check_close(betas.front(), 1e-3);
-  check_close(betas.back(), 0.2);
+  check_schedule_value(betas.front(), 1e-3);
+  check_schedule_value(betas.back(), 0.2);
 }
 
 TEST_CASE("the cosine schedule has the official values") {
   const DiffusionProcess process({.schedule = NoiseSchedule::cosine});
-  check_close(process.betas()[0], 4.128422482196914e-5);
-  check_close(process.at(499).alphas_cumprod, 0.4938435904406382);
+  check_schedule_value(process.betas()[0], 4.128422482196914e-5);
+  check_schedule_value(process.at(499).alphas_cumprod, 0.4938435904406382);
   CHECK(process.betas()[999] == 0.999);
 }
 
@@ -111,11 +111,11 @@ TEST_CASE("a respacing that cannot be is rejected") {
 TEST_CASE("respaced betas keep the products at the steps that are taken") {
   const DiffusionProcess whole, spaced({.respacing = "250"});
   REQUIRE(spaced.size() == 250);
-  check_close(spaced.betas()[0], 1e-4);
-  check_close(spaced.betas()[1], 5.990655644756426e-4);
-  check_close(spaced.betas()[249], 0.07751934499235003);
+  check_schedule_value(spaced.betas()[0], 1e-4);
+  check_schedule_value(spaced.betas()[1], 5.990655644756426e-4);
+  check_schedule_value(spaced.betas()[249], 0.07751934499235003);
   for (const std::int64_t i : {0, 1, 100, 249}) {
-    check_close(spaced.at(i).alphas_cumprod, whole.at(spaced.timestep(i)).alphas_cumprod);
+    check_schedule_value(spaced.at(i).alphas_cumprod, whole.at(spaced.timestep(i)).alphas_cumprod);
   }
   CHECK(spaced.timestep(249) == 999);
 }

@@ -5,6 +5,7 @@
 
 #include "engine/autograd.h"
 #include "engine/graph_dump.h"
+#include "tests/support/temporary_folder.h"
 
 using namespace fovea;
 
@@ -26,10 +27,6 @@ std::string drawing() {
   const Tensor mixed = joined("mix", {qkv});
   const Tensor proj = joined("linear", {mixed, parameter("blocks.0.attn.proj.weight")});
   return graph_dot(joined("last", {joined("sum", {x, proj}), parameter("head.weight")}));
-}
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
 }
 
 /// The part of the drawing from a frame's beginning to its end.

@@ -4,9 +4,9 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <limits>
 
 #include "base/error.h"
+#include "tests/support/special_values.h"
 #include "tests/support/temporary_folder.h"
 #include "train/run/curves.h"
 #include "train/tasks/classification.h"
@@ -14,9 +14,6 @@
 using namespace fovea;
 
 namespace {
-
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInf = std::numeric_limits<double>::infinity();
 
 std::size_t count(const std::string& text, const std::string& part) {
   std::size_t found = 0;

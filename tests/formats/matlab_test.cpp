@@ -28,14 +28,14 @@ std::string six(const MatlabWriter& write) {
 }
 MatlabFile open(const std::string& bytes) { return {bytes, "file"}; }
 MatlabFile with(const std::vector<std::string>& elements) { return open(kLittle.file(elements)); }
-std::string message(const std::string& bytes) {
+std::string matlab_error(const std::string& bytes) {
   return message_of([&] {
     const MatlabFile file = open(bytes);
     for (const auto& variable : file.variables()) static_cast<void>(file.read(variable.name));
   });
 }
-std::string message_with(const std::string& array) {
-  return message(kLittle.file({kLittle.element(14, array)}));
+std::string array_error(const std::string& array) {
+  return matlab_error(kLittle.file({kLittle.element(14, array)}));
 }
 
 /// One of the official files, see README.md beside them.
@@ -162,32 +162,33 @@ TEST_CASE("the official split files: NYU depth v2 and Oxford's flowers") {
 TEST_CASE("MATLAB files that lie are refused") {
   const MatlabWriter w = kLittle;
   const auto row = [&](const std::string& values) { return w.header("x", 9, {1, 3}) + values; };
-  CHECK(contains(message("short"), "has 5 bytes"));
-  CHECK(contains(message(std::string(200, ' ')), "neither IM nor MI"));
+  CHECK(contains(matlab_error("short"), "has 5 bytes"));
+  CHECK(contains(matlab_error(std::string(200, ' ')), "neither IM nor MI"));
   std::string hdf5 = w.file({});
   hdf5.replace(0, 10, "MATLAB 7.3");
-  CHECK(contains(message(hdf5), "HDF5"));
+  CHECK(contains(matlab_error(hdf5), "HDF5"));
   std::string old = w.file({});
   old[125] = '\3';
-  CHECK(contains(message(old), "unknown version"));
-  CHECK(contains(message(w.file({w.element(9, "12345678")})), "element of type 9 at byte 128"));
-  CHECK(contains(message_with(row(w.part(2, "12"))), "has 2 bytes of values, but shape [1, 3]"));
-  CHECK(contains(message_with(row(w.part(9, std::string(24, 'x')))), "does not fit its class"));
-  CHECK(contains(message_with(row(w.short_part(2, "123") + "12345678")), "do not fill"));
-  CHECK(contains(message_with(w.header("x", 9, {-1, 3}) + w.part(2, "")), "negative size"));
-  CHECK(contains(message_with(w.header("x", 9, {3}) + w.part(2, "")), "expected 2 to 6 sizes"));
+  CHECK(contains(matlab_error(old), "unknown version"));
   CHECK(
-      contains(message_with(w.header("x", 9, std::vector<std::int32_t>(6, 1 << 30))), "no memory"));
-  CHECK(contains(message_with(w.part(5, "12345678")), "in a variable's header, expected 6"));
-  CHECK(contains(message_with(w.number(std::uint32_t{7} << 16 | 6)), "short element of 7"));
-  CHECK(contains(message(w.file({w.row("x", {1}), w.row("x", {2})})), "\"x\" twice"));
+      contains(matlab_error(w.file({w.element(9, "12345678")})), "element of type 9 at byte 128"));
+  CHECK(contains(array_error(row(w.part(2, "12"))), "has 2 bytes of values, but shape [1, 3]"));
+  CHECK(contains(array_error(row(w.part(9, std::string(24, 'x')))), "does not fit its class"));
+  CHECK(contains(array_error(row(w.short_part(2, "123") + "12345678")), "do not fill"));
+  CHECK(contains(array_error(w.header("x", 9, {-1, 3}) + w.part(2, "")), "negative size"));
+  CHECK(contains(array_error(w.header("x", 9, {3}) + w.part(2, "")), "expected 2 to 6 sizes"));
+  CHECK(
+      contains(array_error(w.header("x", 9, std::vector<std::int32_t>(6, 1 << 30))), "no memory"));
+  CHECK(contains(array_error(w.part(5, "12345678")), "in a variable's header, expected 6"));
+  CHECK(contains(array_error(w.number(std::uint32_t{7} << 16 | 6)), "short element of 7"));
+  CHECK(contains(matlab_error(w.file({w.row("x", {1}), w.row("x", {2})})), "\"x\" twice"));
 }
 
 TEST_CASE("compressed variables that lie are refused") {
   const MatlabWriter w = kLittle;
   const std::string plain = w.element(14, six(w));
   const auto packed = [&](const std::string& stream) {
-    return message(w.file({w.element(15, stream)}));
+    return matlab_error(w.file({w.element(15, stream)}));
   };
   CHECK(packed(zlib_stored(plain)).empty());
   CHECK(contains(packed(zlib_stored(w.element(15, plain))), "type 15 in compressed form"));
@@ -207,11 +208,11 @@ TEST_CASE("compressed variables that lie are refused") {
 TEST_CASE("a truncated MATLAB file is refused") {
   const std::string whole = kLittle.file(
       {kLittle.row("a", {1, 2, 3}), kLittle.element(15, zlib_stored(kLittle.row("b", {4})))});
-  CHECK(message(whole).empty());
+  CHECK(matlab_error(whole).empty());
   const std::size_t first = kLittle.file({kLittle.row("a", {1, 2, 3})}).size();
   for (std::size_t size = 0; size < whole.size(); ++size) {
     CAPTURE(size);
     const bool is_whole = size == 128 || size == first;
-    CHECK(message(whole.substr(0, size)).empty() == is_whole);
+    CHECK(matlab_error(whole.substr(0, size)).empty() == is_whole);
   }
 }

@@ -24,11 +24,11 @@ std::string header(const std::string& type, const std::string& shape,
   return "{'descr': '" + type + "', 'fortran_order': " + fortran + ", 'shape': " + shape +
          ", }  \n";
 }
-std::map<std::string, Tensor> read(const std::string& bytes) {
+std::map<std::string, Tensor> read_npz(const std::string& bytes) {
   return NpzFile(MemoryBytes(bytes, "file"), "file").read();
 }
-Tensor one(const std::string& array) { return read(zip_bytes({{"x.npy", array}})).at("x"); }
-std::string message(const std::string& array) {
+Tensor one(const std::string& array) { return read_npz(zip_bytes({{"x.npy", array}})).at("x"); }
+std::string npz_error(const std::string& array) {
   return message_of([&] { static_cast<void>(one(array)); });
 }
 std::string unhex(const std::string& digits) {
@@ -39,21 +39,19 @@ std::string unhex(const std::string& digits) {
   return bytes;
 }
 
-const std::string kSix =
-    little(1.0F) + little(2.0F) + little(3.0F) + little(4.0F) + little(5.0F) + little(6.0F);
-
 }  // namespace
 
 TEST_CASE("arrays of every layout") {
-  CHECK(one(npy(header("<f4", "(2, 3)"), kSix)).to_vector() == Values{1, 2, 3, 4, 5, 6});
-  CHECK(one(npy(header("<f4", "(2, 3)", "True"), kSix)).to_vector() == Values{1, 3, 5, 2, 4, 6});
-  CHECK(one(npy(header("<f4", "(6,)"), kSix, 2)).shape() == Shape{6});
+  CHECK(one(npy(header("<f4", "(2, 3)"), floats_to(6))).to_vector() == Values{1, 2, 3, 4, 5, 6});
+  CHECK(one(npy(header("<f4", "(2, 3)", "True"), floats_to(6))).to_vector() ==
+        Values{1, 3, 5, 2, 4, 6});
+  CHECK(one(npy(header("<f4", "(6,)"), floats_to(6), 2)).shape() == Shape{6});
   CHECK(one(npy(header("<f8", "()"), little(2.5))).item() == 2.5);
   CHECK(one(npy(header(">i2", "(1,)"), std::string("\x01\x02", 2))).to_vector() == Values{258});
   CHECK(one(npy(header("|V2", "(1,)"), std::string("\x80\x3f", 2))).to_vector() == Values{1});
   CHECK(one(npy(header("<f4", "(0, 3)"), "")).shape() == Shape{0, 3});
   const std::string bytes =
-      zip_bytes({{"a/b/kernel.npy", npy(header("<f4", "(6,)"), kSix)},
+      zip_bytes({{"a/b/kernel.npy", npy(header("<f4", "(6,)"), floats_to(6))},
                  {"name.npy", npy(header("<U3", "(1,)"), std::string(12, 'a'))},
                  {"notes.txt", "x"}});
   const MemoryBytes source(bytes, "file");
@@ -66,16 +64,17 @@ TEST_CASE("arrays of every layout") {
 }
 
 TEST_CASE("arrays that lie are refused") {
-  CHECK(contains(message(npy(header("<f4", "(7,)"), kSix)), "of shape [7] takes 28"));
-  CHECK(contains(message(npy(header("<f4", "(-1,)"), kSix)), "its header is"));
-  CHECK(contains(message(npy(header("<f4", "(4000000000, 4000000000)"), kSix)), "its header is"));
-  CHECK(contains(message(npy("{'descr': '<f4'}", kSix)), "its header is"));
-  CHECK(contains(message(npy(header("<f4", "(6,)"), "")), "has 0 bytes of data"));
-  CHECK(contains(message("no array at all"), "is not an array of NumPy"));
-  CHECK(contains(message(std::string("\x93NUMPY\x01\0\xff\x7f", 10) + "short"), "truncated"));
-  const std::string whole = npy(header("<f4", "(6,)"), kSix);
+  CHECK(contains(npz_error(npy(header("<f4", "(7,)"), floats_to(6))), "of shape [7] takes 28"));
+  CHECK(contains(npz_error(npy(header("<f4", "(-1,)"), floats_to(6))), "its header is"));
+  CHECK(contains(npz_error(npy(header("<f4", "(4000000000, 4000000000)"), floats_to(6))),
+                 "its header is"));
+  CHECK(contains(npz_error(npy("{'descr': '<f4'}", floats_to(6))), "its header is"));
+  CHECK(contains(npz_error(npy(header("<f4", "(6,)"), "")), "has 0 bytes of data"));
+  CHECK(contains(npz_error("no array at all"), "is not an array of NumPy"));
+  CHECK(contains(npz_error(std::string("\x93NUMPY\x01\0\xff\x7f", 10) + "short"), "truncated"));
+  const std::string whole = npy(header("<f4", "(6,)"), floats_to(6));
   for (std::size_t size = 0; size < whole.size(); ++size) {
-    CHECK_FALSE(message(whole.substr(0, size)).empty());
+    CHECK_FALSE(npz_error(whole.substr(0, size)).empty());
   }
 }
 

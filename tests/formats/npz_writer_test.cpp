@@ -16,7 +16,7 @@ namespace {
 std::span<const std::byte> bytes_of(const std::string& text) {
   return std::as_bytes(std::span(text));
 }
-std::map<std::string, Tensor> read(const std::filesystem::path& path) {
+std::map<std::string, Tensor> read_npz_file(const std::filesystem::path& path) {
   const InputFile file(path);
   return NpzFile(file, path.string()).read();
 }
@@ -44,7 +44,7 @@ TEST_CASE("arrays written in pieces read back") {
   writer.add("scalar", full({}, 2.5, {DType::f64, {}}));
   CHECK_FALSE(std::filesystem::exists(folder / "a.npz"));
   writer.finish();
-  const auto arrays = read(folder / "a.npz");
+  const auto arrays = read_npz_file(folder / "a.npz");
   REQUIRE(arrays.size() == 3);
   CHECK(arrays.at("arr_0").shape() == Shape{2, 1, 2, 3});
   CHECK(arrays.at("arr_0").dtype() == DType::u8);

@@ -24,7 +24,7 @@ PickleValue root_of(const std::string& body) {
   return pickle.at(pickle.root);
 }
 
-std::string message(const std::string& body) {
+std::string pickle_error(const std::string& body) {
   return message_of([&] { static_cast<void>(parse(py_pickle(body))); });
 }
 
@@ -124,7 +124,8 @@ TEST_CASE("dictionaries of other classes, and attributes of objects") {
   for (int i = 0; i < 1000; ++i) many += "K\x01K\x02\x86";
   many = "(" + many + "eq\x01";
   for (int i = 0; i < 3000; ++i) many += py_global("collections", "OrderedDict") + "h\x01\x85R";
-  CHECK(contains(message(many + "t"), "more than 4194304 values"));  // though they are not copied
+  CHECK(contains(pickle_error(many + "t"),
+                 "more than 4194304 values"));  // though they are not copied
 }
 
 TEST_CASE("what a pickle would call is only noted: nothing runs") {
@@ -174,7 +175,8 @@ TEST_CASE("every instruction that is not needed is refused by its name") {
   std::set<int> codes;
   for (const PickleOpcode& opcode : kPickleOpcodes) {
     codes.insert(opcode.code);
-    const std::string said = message(std::string(1, static_cast<char>(opcode.code)) + "\n\n\n");
+    const std::string said =
+        pickle_error(std::string(1, static_cast<char>(opcode.code)) + "\n\n\n");
     CAPTURE(opcode.name);
     const bool is_refused = contains(said, "the instruction " + std::string(opcode.name) + " at");
     CHECK(is_refused != understood.contains(opcode.name));
@@ -182,7 +184,7 @@ TEST_CASE("every instruction that is not needed is refused by its name") {
   CHECK(codes.size() == 68);
   for (int code = 0; code < 256; ++code) {
     if (codes.contains(code)) continue;
-    CHECK(contains(message(std::string(1, static_cast<char>(code))),
+    CHECK(contains(pickle_error(std::string(1, static_cast<char>(code))),
                    "code " + std::to_string(code) + " at byte 2"));
   }
 }
@@ -197,7 +199,7 @@ TEST_CASE("depth costs no stack, and has a limit where Python would nest") {
     ends += "s";
   }
   CHECK(root_of(dicts + "N" + ends).kind == Kind::dict);
-  CHECK(contains(message(std::string(1001, '(')), "more than 1000 open MARKs"));
+  CHECK(contains(pickle_error(std::string(1001, '(')), "more than 1000 open MARKs"));
 }
 
 TEST_CASE("what no writer leaves is refused") {
@@ -237,10 +239,10 @@ TEST_CASE("what no writer leaves is refused") {
     const std::string& body = row.first;
     const std::string& part = row.second;
     CAPTURE(part);
-    CHECK_MESSAGE(contains(message(body), part), message(body));
-    CHECK(message(body).starts_with("file: the pickle "));
+    CHECK_MESSAGE(contains(pickle_error(body), part), pickle_error(body));
+    CHECK(pickle_error(body).starts_with("file: the pickle "));
   }
-  CHECK(contains(message(std::string(kMaxPickleValues + 1, '}')), "more than 4194304 values"));
+  CHECK(contains(pickle_error(std::string(kMaxPickleValues + 1, '}')), "more than 4194304 values"));
 }
 
 TEST_CASE("a pickle that is cut anywhere is refused") {

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "formats/safetensors.h"
+#include "tests/formats/read_torch.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/torch_bytes.h"
 
@@ -17,17 +18,12 @@ namespace {
 
 const std::filesystem::path kFiles = FOVEA_SOURCE_DIR "/tests/formats/torch_files";
 
-using Tensors = std::map<std::string, Tensor>;
-
-Tensors read(const std::string& bytes, const std::string& key = "") {
-  return TorchDictionary(MemoryBytes(bytes, "file"), key, "file").read();
-}
 Tensors read_file_of_torch(const std::string& name, const std::string& key) {
   const InputFile file(kFiles / name);
   return TorchDictionary(file, key, name).read();
 }
-std::string message(const std::string& bytes, const std::string& key = "") {
-  return message_of([&] { static_cast<void>(read(bytes, key)); });
+std::string torch_error(const std::string& bytes, const std::string& key = "") {
+  return message_of([&] { static_cast<void>(read_torch(bytes, key)); });
 }
 
 void check_equal(const Tensors& a, const Tensors& b) {
@@ -41,12 +37,10 @@ void check_equal(const Tensors& a, const Tensors& b) {
   }
 }
 
-const std::string kFour = little(1.0F) + little(2.0F) + little(3.0F) + little(4.0F);
-
 /// One tensor "x" in a storage of four f32.
 std::string both_forms_of(const PyTensor& tensor, bool old) {
   const std::string value = py_dict({{"x", tensor.bytes()}});
-  return old ? torch_old(value, {{"0", kFour}}) : torch_zip(value, {{"0", kFour}});
+  return old ? torch_old(value, {{"0", floats_to(4)}}) : torch_zip(value, {{"0", floats_to(4)}});
 }
 
 /// A file of any size that is mostly a hole, and how much of it was read.
@@ -101,23 +95,26 @@ TEST_CASE("which dictionary is meant") {
   CHECK(read_file_of_torch("whole-model.pt", "").size() == 2);  // torch.save(Linear)
 
   const std::string x = PyTensor{.count = 4, .sizes = {4}, .strides = {1}}.bytes();
-  const PyStorages storage{{"0", kFour}};
+  const PyStorages storage{{"0", floats_to(4)}};
   const std::string dots = torch_zip(
       py_dict({{"a", py_dict({{"b", py_dict({{"c", x}})}})}, {"a.b", py_dict({{"d", x}})}}),
       storage);
-  CHECK(read(dots, "a.b").contains("d"));  // the longest name first
-  CHECK(read(torch_zip(py_dict({{"x", x}, {"epoch", "K\x03"}}), storage)).size() == 1);
-  CHECK(read(torch_zip(py_dict({{"x", x}, {"m", py_dict({{"y", x}})}}), storage), ".").size() == 1);
-  CHECK(contains(message(torch_zip(py_dict({{"epoch", "K\x03"}}), {})),
+  CHECK(read_torch(dots, "a.b").contains("d"));  // the longest name first
+  CHECK(read_torch(torch_zip(py_dict({{"x", x}, {"epoch", "K\x03"}}), storage)).size() == 1);
+  CHECK(
+      read_torch(torch_zip(py_dict({{"x", x}, {"m", py_dict({{"y", x}})}}), storage), ".").size() ==
+      1);
+  CHECK(contains(torch_error(torch_zip(py_dict({{"epoch", "K\x03"}}), {})),
                  "contains no dictionary of tensors; \"epoch\" is an integer"));
-  CHECK(contains(message(torch_zip(x, storage)), "contains a tensor, expected a dictionary"));
+  CHECK(contains(torch_error(torch_zip(x, storage)), "contains a tensor, expected a dictionary"));
   const std::string state = "}(K" + std::string(1, '\0') + py_dict({{"exp_avg", x}}) + "u";
-  CHECK(read(torch_zip(py_dict({{"model", py_dict({{"w", x}})},  // an optimizer's is reached by
-                                {"optimizer", py_dict({{"state", state}})}}),  // numbers
-                       storage))
-            .contains("w"));
+  CHECK(
+      read_torch(torch_zip(py_dict({{"model", py_dict({{"w", x}})},  // an optimizer's is reached by
+                                    {"optimizer", py_dict({{"state", state}})}}),  // numbers
+                           storage))
+          .contains("w"));
   const std::string circle = "}q\x01(" + py_text("self") + "h\x01" + py_text("x") + x + "u";
-  CHECK(read(torch_zip(circle, storage)).size() == 1);
+  CHECK(read_torch(torch_zip(circle, storage)).size() == 1);
 }
 
 TEST_CASE("what is no tensor is named and left out") {
@@ -125,7 +122,7 @@ TEST_CASE("what is no tensor is named and left out") {
   const std::string x = PyTensor{.count = 4, .sizes = {4}, .strides = {1}}.bytes();
   const std::string bytes = torch_zip(
       py_dict({{"x", x}, {"args", py_call(py_global("os", "system"), {py_text("exit")})}}),
-      {{"0", kFour}});
+      {{"0", floats_to(4)}});
   const MemoryBytes source(bytes, "file");
   const TorchDictionary dictionary(source, "", "file");
   CHECK(dictionary.others() == std::vector<std::string>{"args"});
@@ -138,7 +135,9 @@ TEST_CASE("what is no tensor is named and left out") {
 TEST_CASE("views of a storage: whole, part, turned, repeated") {
   using Values = std::vector<double>;
   for (const bool old : {false, true}) {
-    const auto values = [&](const PyTensor& t) { return read(both_forms_of(t, old)).at("x"); };
+    const auto values = [&](const PyTensor& t) {
+      return read_torch(both_forms_of(t, old)).at("x");
+    };
     CHECK(values({.count = 4, .sizes = {2, 2}, .strides = {2, 1}}).to_vector() ==
           Values{1, 2, 3, 4});
     CHECK(values({.count = 4, .sizes = {2, 2}, .strides = {1, 2}}).to_vector() ==
@@ -180,7 +179,7 @@ TEST_CASE("tensors that do not lie in their storage are refused") {
     const std::string& part = row.second;
     for (const bool old : {false, true}) {
       CAPTURE(part);
-      const std::string said = message(both_forms_of(tensor, old));
+      const std::string said = torch_error(both_forms_of(tensor, old));
       CHECK_MESSAGE((!said.empty() && contains(said, part)), said);
     }
   }
@@ -188,8 +187,9 @@ TEST_CASE("tensors that do not lie in their storage are refused") {
 
 TEST_CASE("calls of PyTorch's functions with other arguments are refused") {
   const auto made = [](const std::string& name, const std::vector<std::string>& arguments) {
-    return message(torch_zip(py_dict({{"x", py_call(py_global("torch._utils", name), arguments)}}),
-                             {{"0", kFour}}));
+    return torch_error(
+        torch_zip(py_dict({{"x", py_call(py_global("torch._utils", name), arguments)}}),
+                  {{"0", floats_to(4)}}));
   };
   const std::string storage = py_storage("FloatStorage", "0", 4), one = py_tuple({py_integer(1)});
   CHECK(contains(made("_rebuild_tensor_v2", {}), "is built from 0 values"));
@@ -215,33 +215,36 @@ TEST_CASE("calls of PyTorch's functions with other arguments are refused") {
   CHECK(of_dtype("float8_e4m3fn").empty());
   CHECK(contains(of_dtype("complex64"), "torch.complex64"));
   const std::string x = PyTensor{.count = 4, .sizes = {4}, .strides = {1}}.bytes();
-  CHECK(contains(message(torch_zip(py_dict({{"x", x}, {"x", x}}), {{"0", kFour}})),
+  CHECK(contains(torch_error(torch_zip(py_dict({{"x", x}, {"x", x}}), {{"0", floats_to(4)}})),
                  "the name \"x\" appears twice"));
 }
 
 TEST_CASE("files that lie about their parts are refused") {
   const std::string object = py_pickle(py_dict({{"x", PyTensor{.count = 4}.bytes()}}));
   const std::string four = py_dict({{"x", PyTensor{.count = 4}.bytes()}});
-  CHECK(contains(message(zip_bytes({{"a/data.pkl", object}, {"b/data.pkl", object}})),
+  CHECK(contains(torch_error(zip_bytes({{"a/data.pkl", object}, {"b/data.pkl", object}})),
                  "contains two objects"));
-  CHECK(contains(message(zip_bytes({{"data.pkl", object}})), "without NAME/data.pkl"));
-  CHECK(contains(message(zip_bytes({{"a/data.pkl", object}, {"a/byteorder", "middle"}})),
+  CHECK(contains(torch_error(zip_bytes({{"data.pkl", object}})), "without NAME/data.pkl"));
+  CHECK(contains(torch_error(zip_bytes({{"a/data.pkl", object}, {"a/byteorder", "middle"}})),
                  "its byte order is \"middle\", expected little or big"));
-  CHECK(contains(message(zip_bytes({{.name = "a/data.pkl", .bytes = object, .method = 8}})),
+  CHECK(contains(torch_error(zip_bytes({{.name = "a/data.pkl", .bytes = object, .method = 8}})),
                  "is compressed, which torch.save never does"));
-  CHECK(contains(message(torch_zip(four, {})), "its storage \"0\" is not in the file"));
-  CHECK(
-      contains(message(torch_zip(four, {{"0", kFour + "1"}})), "has 17 bytes in the file, but 16"));
+  CHECK(contains(torch_error(torch_zip(four, {})), "its storage \"0\" is not in the file"));
+  CHECK(contains(torch_error(torch_zip(four, {{"0", floats_to(4) + "1"}})),
+                 "has 17 bytes in the file, but 16"));
 
-  CHECK(contains(message(torch_old(four, {})), "its storage \"0\" is not in the file"));
-  CHECK(contains(message(torch_old(four, {{"0", kFour}, {"1", kFour}})), "does not reference"));
-  CHECK(contains(message(torch_old(four, {{"0", kFour + "1234"}})), "has 5 elements in the file"));
-  CHECK(contains(message(torch_old(four, {{"0", kFour}}) + "1"), "1 bytes follow"));
-  CHECK(contains(message(kOldMagic + py_pickle(py_integer(7))), "is of protocol 7"));
+  CHECK(contains(torch_error(torch_old(four, {})), "its storage \"0\" is not in the file"));
+  CHECK(contains(torch_error(torch_old(four, {{"0", floats_to(4)}, {"1", floats_to(4)}})),
+                 "does not reference"));
+  CHECK(contains(torch_error(torch_old(four, {{"0", floats_to(4) + "1234"}})),
+                 "has 5 elements in the file"));
+  CHECK(contains(torch_error(torch_old(four, {{"0", floats_to(4)}}) + "1"), "1 bytes follow"));
+  CHECK(contains(torch_error(kOldMagic + py_pickle(py_integer(7))), "is of protocol 7"));
   const std::string twice =
       py_dict({{"x", PyTensor{.count = 4}.bytes()}, {"y", PyTensor{.count = 2}.bytes()}});
-  CHECK(contains(message(torch_old(twice, {{"0", kFour}})), "as two different storages"));
-  CHECK(contains(message("neither"), "is a text, not weights"));
+  CHECK(
+      contains(torch_error(torch_old(twice, {{"0", floats_to(4)}})), "as two different storages"));
+  CHECK(contains(torch_error("neither"), "is a text, not weights"));
 }
 
 TEST_CASE("one long text that is meant a hundred thousand times costs no more than itself") {
@@ -252,28 +255,28 @@ TEST_CASE("one long text that is meant a hundred thousand times costs no more th
     objects += "h\x01)RN";
     storages += "h\x01Q";
   }
-  CHECK(contains(message(torch_zip("}(" + pushed + "q\x01N" + dictionaries + "u", {})),
+  CHECK(contains(torch_error(torch_zip("}(" + pushed + "q\x01N" + dictionaries + "u", {})),
                  "contains no dictionary of tensors"));
 
   const std::string x = py_text("x") + PyTensor{.count = 4, .sizes = {4}, .strides = {1}}.bytes();
   const std::string bytes =
-      torch_zip("}(" + x + "cm\n" + text + "\nq\x01N" + objects + "u", {{"0", kFour}});
+      torch_zip("}(" + x + "cm\n" + text + "\nq\x01N" + objects + "u", {{"0", floats_to(4)}});
   const MemoryBytes source(bytes, "file");
   CHECK(TorchDictionary(source, ".", "file").others().size() == 100'001);
 
   const std::string id = py_tuple(
       {py_text("storage"), py_global("torch", "FloatStorage"), pushed, "N", py_integer(1)});
-  CHECK(contains(message(torch_old(id + "q\x01](" + storages + "e\x86", {})),
+  CHECK(contains(torch_error(torch_old(id + "q\x01](" + storages + "e\x86", {})),
                  "its storage's key has 1048576 bytes"));
 }
 
 TEST_CASE("a file that is cut anywhere is refused") {
   for (const bool old : {false, true}) {
     const std::string whole = both_forms_of({.count = 4, .sizes = {4}, .strides = {1}}, old);
-    CHECK(read(whole).size() == 1);
+    CHECK(read_torch(whole).size() == 1);
     for (std::size_t size = 0; size < whole.size(); ++size) {
       CAPTURE(size);
-      CHECK_FALSE(message(whole.substr(0, size)).empty());
+      CHECK_FALSE(torch_error(whole.substr(0, size)).empty());
     }
   }
 }

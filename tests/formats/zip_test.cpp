@@ -11,11 +11,11 @@ using namespace fovea::tests;
 
 namespace {
 
-std::map<std::string, fovea::ZipMember> read(const std::string& bytes) {
+std::map<std::string, fovea::ZipMember> directory_of(const std::string& bytes) {
   return read_zip_directory(MemoryBytes(bytes, "file"), "file");
 }
-std::string message(const std::string& bytes) {
-  return message_of([&] { static_cast<void>(read(bytes)); });
+std::string zip_error(const std::string& bytes) {
+  return message_of([&] { static_cast<void>(directory_of(bytes)); });
 }
 
 /// The same members behind a zip64 end: all that an entry or the end record cannot say in 32 bits.
@@ -43,30 +43,30 @@ TEST_CASE("members and their places, padded as torch.save does") {
       zip_bytes({{"a/x", "first"},
                  {.name = "a/y", .bytes = "2nd", .padding = std::string(40, 'F')},
                  {"a/empty", ""}});
-  const auto members = read(bytes);
+  const auto members = directory_of(bytes);
   REQUIRE(members.size() == 3);
   CHECK(bytes.substr(members.at("a/x").offset, members.at("a/x").size) == "first");
   CHECK(bytes.substr(members.at("a/y").offset, members.at("a/y").size) == "2nd");
   CHECK(members.at("a/empty").size == 0);
   std::string commented = bytes + "a comment, PK\5\6 in it";
   commented[bytes.size() - 2] = static_cast<char>(commented.size() - bytes.size());
-  CHECK(read(commented).size() == 3);
+  CHECK(directory_of(commented).size() == 3);
 }
 
 TEST_CASE("zip64") {
   const auto eight = [](std::uint64_t value) { return little(value); };
   const std::string bytes = zip64_bytes("a/x", "data", eight(4) + eight(4) + eight(0));
-  CHECK(bytes.substr(read(bytes).at("a/x").offset, 4) == "data");
-  CHECK(contains(message(zip64_bytes("a/x", "data", eight(4))), "lacks the zip64 sizes"));
-  CHECK(contains(message(zip64_bytes("a/x", "data", eight(4) + eight(5) + eight(0))),
+  CHECK(bytes.substr(directory_of(bytes).at("a/x").offset, 4) == "data");
+  CHECK(contains(zip_error(zip64_bytes("a/x", "data", eight(4))), "lacks the zip64 sizes"));
+  CHECK(contains(zip_error(zip64_bytes("a/x", "data", eight(4) + eight(5) + eight(0))),
                  "of 4 bytes stored in 5"));
-  CHECK(contains(message(zip64_bytes("a/x", "data", eight(~0ULL) + eight(~0ULL) + eight(0))),
+  CHECK(contains(zip_error(zip64_bytes("a/x", "data", eight(~0ULL) + eight(~0ULL) + eight(0))),
                  "which end outside of the file"));
-  CHECK(contains(message(zip64_bytes("a/x", "data", eight(4) + eight(4) + eight(~0ULL))),
+  CHECK(contains(zip_error(zip64_bytes("a/x", "data", eight(4) + eight(4) + eight(~0ULL))),
                  "outside of the file"));
   std::string moved = bytes;
   moved.replace(bytes.size() - 22 - 12, 8, eight(~0ULL));  // the locator's place of the record
-  CHECK(contains(message(moved), "zip64 record outside of the file"));
+  CHECK(contains(zip_error(moved), "zip64 record outside of the file"));
 }
 
 TEST_CASE("what torch.save never writes is refused") {
@@ -106,17 +106,17 @@ TEST_CASE("what torch.save never writes is refused") {
     const std::string& bytes = row.first;
     const std::string& part = row.second;
     CAPTURE(part);
-    CHECK_MESSAGE(contains(message(bytes), part), message(bytes));
-    CHECK(message(bytes).starts_with("file: the zip file "));
+    CHECK_MESSAGE(contains(zip_error(bytes), part), zip_error(bytes));
+    CHECK(zip_error(bytes).starts_with("file: the zip file "));
   }
-  CHECK(message(inside).empty());
+  CHECK(zip_error(inside).empty());
 }
 
 TEST_CASE("a zip file that is cut anywhere is refused") {
   const std::string whole = zip_bytes({{"a/data.pkl", "12345"}, {"a/data/0", "1234"}});
-  CHECK(read(whole).size() == 2);
+  CHECK(directory_of(whole).size() == 2);
   for (std::size_t size = 0; size < whole.size(); ++size) {
     CAPTURE(size);
-    CHECK_FALSE(message(whole.substr(0, size)).empty());
+    CHECK_FALSE(zip_error(whole.substr(0, size)).empty());
   }
 }

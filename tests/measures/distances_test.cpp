@@ -16,11 +16,10 @@
 #include "ops/arithmetic.h"
 #include "ops/matmul.h"
 #include "ops/view.h"
+#include "tests/support/f64.h"
 
 namespace fovea {
 namespace {
-
-constexpr TensorOptions kF64{DType::f64, {}};
 
 Tensor vectors(const Shape& shape, std::initializer_list<double> values) {
   return from_values(shape, values, kF64);

@@ -8,12 +8,12 @@
 
 #include "engine/autograd.h"
 #include "ops/arithmetic.h"
+#include "tests/support/f64.h"
 
 using namespace fovea;
 
 namespace {
 
-constexpr TensorOptions kF64{DType::f64, {}};
 constexpr std::size_t kImages = 3, kChannels = 2;
 constexpr double kEps = 1e-6;
 

@@ -25,7 +25,7 @@ using tests::worst_difference;
 
 namespace {
 
-json tiny(const json& more = json::object()) {
+json tiny_cpvt(const json& more = json::object()) {
   json config{{"family", "cpvt"}, {"img_size", {8, 12}}, {"patch_size", 2}, {"num_classes", 5},
               {"embed_dim", 24},  {"depth", 3},          {"num_heads", 3}};
   if (more.is_object()) config.update(more);
@@ -46,7 +46,7 @@ Tensor shuffled_patches(const Tensor& images) {
 
 /// How far the logits move when the patches change places.
 double effect_of_shuffling(const json& more) {
-  const auto model = make_model_from_config(tiny(more), 1, {DType::f64, {}});
+  const auto model = make_model_from_config(tiny_cpvt(more), 1, {DType::f64, {}});
   const Tensor images = rand_normal({2, 3, 8, 12}, {0, 1}, {3}, {DType::f64, {}});
   return worst_difference(logits_of(*model, images), logits_of(*model, shuffled_patches(images)));
 }
@@ -89,9 +89,9 @@ TEST_CASE("counts of the base model with several PEGs, from one block") {
 }
 
 TEST_CASE("a frozen PEG is saved but not counted, and no PEG parameter is decayed") {
-  const auto trained = make_model_from_config(tiny({{"peg_conv", "separable"}}));
+  const auto trained = make_model_from_config(tiny_cpvt({{"peg_conv", "separable"}}));
   const auto frozen =
-      make_model_from_config(tiny({{"peg_conv", "separable"}, {"peg_frozen", true}}));
+      make_model_from_config(tiny_cpvt({{"peg_conv", "separable"}, {"peg_frozen", true}}));
   std::int64_t pegs = 0;
   for (const Parameter& p : trained->store().parameters()) {
     if (!p.name.starts_with("pos_block.")) continue;
@@ -108,7 +108,7 @@ TEST_CASE("a frozen PEG is saved but not counted, and no PEG parameter is decaye
 TEST_CASE("initial values of the PEG: Twins' and PyTorch's") {
   const auto deviation = [](const json& more, const char* name) {
     const std::vector<double> v =
-        make_model_from_config(tiny(more), 3)->store().find(name).to_vector();
+        make_model_from_config(tiny_cpvt(more), 3)->store().find(name).to_vector();
     double squares = 0;
     for (const double x : v) squares += x * x;
     return std::sqrt(squares / static_cast<double>(v.size()));
@@ -160,7 +160,7 @@ TEST_CASE("a PEG without padding whose weights are zero passes the inner tokens,
 
 TEST_CASE("a constant image: only zero padding tells its tokens apart") {
   const auto spread_of = [](const char* padding) {
-    const auto model = make_model_from_config(tiny({{"peg_padding", padding}}), 1);
+    const auto model = make_model_from_config(tiny_cpvt({{"peg_padding", padding}}), 1);
     double spread = 0;
     Context ctx;
     ctx.tap = [&](std::string_view name, const Tensor& x) {
@@ -182,9 +182,9 @@ TEST_CASE("images of any size pass, square or not, in evaluation and in training
        {json::object(), json{{"pos_embed", "sincos"}}, json{{"pos_embed", "rpe2d"}},
         json{{"irpe", true}}, json{{"peg_padding", "none"}}, json{{"peg_conv", "full"}}}) {
     INFO(more.dump());
-    const auto model = make_model_from_config(tiny(more), 1);
+    const auto model = make_model_from_config(tiny_cpvt(more), 1);
     const auto large = make_model_from_config(
-        tiny(more).patch(
+        tiny_cpvt(more).patch(
             json::parse(R"([{"op": "replace", "path": "/img_size", "value": [16, 10]}])")),
         2);
     const Tensor images = rand_normal({2, 3, 16, 10}, {0, 1}, {3});
@@ -198,18 +198,18 @@ TEST_CASE("images of any size pass, square or not, in evaluation and in training
 
 TEST_CASE("what depends on the size is refused by name") {
   const Tensor images = zeros({1, 3, 16, 16});
-  const auto learned = make_model_from_config(tiny({{"pos_embed", "learned"}}), 1);
+  const auto learned = make_model_from_config(tiny_cpvt({{"pos_embed", "learned"}}), 1);
   check_error([&] { logits_of(*learned, images); },
               "pos_embed: learned for a grid of 4x6, got images of 8x8 patches");
-  const auto plain = make_model_from_config(tiny(), 1);
+  const auto plain = make_model_from_config(tiny_cpvt(), 1);
   check_error([&] { logits_of(*plain, zeros({1, 3, 9, 16})); }, "whole patches of 2 x 2");
   check_error([&] { logits_of(*plain, zeros({1, 4, 8, 8})); }, "PatchEmbed: got images [1, 4");
-  const auto shrinking = make_model_from_config(tiny({{"peg_padding", "none"}}), 1);
+  const auto shrinking = make_model_from_config(tiny_cpvt({{"peg_padding", "none"}}), 1);
   check_error([&] { logits_of(*shrinking, zeros({1, 3, 4, 16})); }, "does not fit a grid of 2x8");
 }
 
 TEST_CASE("one image gives the same logits alone and in a batch") {
-  const auto model = make_model_from_config(tiny({{"peg_positions", {-1, 0, 1}}}), 1);
+  const auto model = make_model_from_config(tiny_cpvt({{"peg_positions", {-1, 0, 1}}}), 1);
   const Tensor images = rand_normal({8, 3, 8, 12}, {0, 1}, {3});
   const std::vector<double> all = logits_of(*model, images);
   const Tensor third = images.alias({1, 3, 8, 12}, images.strides(), 2 * 3 * 8 * 12);
@@ -219,9 +219,9 @@ TEST_CASE("one image gives the same logits alone and in a batch") {
 
 TEST_CASE("PEGs of a file, frozen from the start") {
   const TemporaryFolder folder;
-  const auto learned = make_model_from_config(tiny(), 1);
+  const auto learned = make_model_from_config(tiny_cpvt(), 1);
   save_model(folder / "learned.safetensors", *learned);
-  const auto fresh = make_model_from_config(tiny({{"peg_frozen", true}}), 2);
+  const auto fresh = make_model_from_config(tiny_cpvt({{"peg_frozen", true}}), 2);
   load_pegs(*fresh, folder / "learned.safetensors");
   const auto values = [](const Model& m, const char* name) {
     return m.store().find(name).to_vector();
@@ -230,10 +230,10 @@ TEST_CASE("PEGs of a file, frozen from the start") {
     CHECK(values(*fresh, name) == values(*learned, name));
   }
   CHECK(values(*fresh, "head.weight") != values(*learned, "head.weight"));
-  const auto larger = make_model_from_config(tiny({{"peg_kernel", 5}}), 2);
+  const auto larger = make_model_from_config(tiny_cpvt({{"peg_kernel", 5}}), 2);
   check_error([&] { load_pegs(*larger, folder / "learned.safetensors"); },
               "pos_block.0.proj.0.weight is [24, 1, 3, 3], expected [24, 1, 5, 5]");
-  const auto more = make_model_from_config(tiny({{"peg_stack", 2}}), 2);
+  const auto more = make_model_from_config(tiny_cpvt({{"peg_stack", 2}}), 2);
   check_error([&] { load_pegs(*more, folder / "learned.safetensors"); },
               "pos_block.1.proj.0.weight is missing");
   const auto none = make_model("vit_tiny_patch4_32", {{"depth", 1}});
@@ -242,7 +242,7 @@ TEST_CASE("PEGs of a file, frozen from the start") {
 
 TEST_CASE("wrong settings are refused by name") {
   const auto refused = [](const json& more, const std::string& part) {
-    check_error([&] { static_cast<void>(make_model_from_config(tiny(more))); }, part);
+    check_error([&] { static_cast<void>(make_model_from_config(tiny_cpvt(more))); }, part);
   };
   refused({{"peg_kernel", 4}}, "peg_kernel: got 4, expected an odd number");
   refused({{"peg_kernel", 0}}, "peg_kernel: got 0");

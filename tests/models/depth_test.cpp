@@ -20,10 +20,10 @@ std::unique_ptr<DepthModel> depth_model(const std::string& name, const json& ove
   return model_as<DepthModel>(make_model(name, overrides));
 }
 
-const json kTiny = {{"embed_dim", 12}, {"depth", 1}, {"num_heads", 2}};
+const json kTinyDepth = {{"embed_dim", 12}, {"depth", 1}, {"num_heads", 2}};
 
-json tiny(json more) {
-  json config = kTiny;
+json tiny_depth(json more) {
+  json config = kTinyDepth;
   config.update(more);
   return config;
 }
@@ -44,7 +44,7 @@ Tensor depths_of(DepthModel& model, const Tensor& images) {
 }  // namespace
 
 TEST_CASE("a token's depths are the pixels of its patch by rows") {
-  const auto model = depth_model("depth_vit_tiny_patch2_4x6", kTiny);
+  const auto model = depth_model("depth_vit_tiny_patch2_4x6", kTinyDepth);
   set(*model, "head.weight", std::vector<double>(4 * 12, 0.0));
   set(*model, "head.bias", {1, 2, 3, 4});
   const Tensor depths = depths_of(*model, rand_normal({2, 3, 4, 6}, {0, 1}, {1}));
@@ -58,7 +58,7 @@ TEST_CASE("each patch gets the depths of its own token") {
   for (const char* name : {"depth_vit_tiny_patch2_4x6", "depth_cpvt_tiny_peg0_patch2_4x6"}) {
     CAPTURE(name);
     // Without blocks' mixing: attention and MLP add nothing, so a token depends on its patch only.
-    const auto model = depth_model(name, tiny({{"peg_positions", json::array()}}));
+    const auto model = depth_model(name, tiny_depth({{"peg_positions", json::array()}}));
     for (const char* last : {"blocks.0.attn.proj.weight", "blocks.0.mlp.fc2.weight"}) {
       const Tensor weight = model->store().find(last);
       set(*model, last, std::vector<double>(static_cast<std::size_t>(weight.numel()), 0.0));
@@ -78,7 +78,7 @@ TEST_CASE("each patch gets the depths of its own token") {
 }
 
 TEST_CASE("scale-invariant models predict positive depths") {
-  const auto model = depth_model("depth_pit_tiny_4x6", tiny({{"loss", "scale_invariant"}}));
+  const auto model = depth_model("depth_pit_tiny_4x6", tiny_depth({{"loss", "scale_invariant"}}));
   CHECK(model->loss() == DepthLoss::scale_invariant);
   set(*model, "head.weight", std::vector<double>(12, 0.0));
   set(*model, "head.bias", {-1000});
@@ -107,9 +107,9 @@ TEST_CASE("names of depth models say encoder, patch and image size") {
 }
 
 TEST_CASE("a CPVT predicts depths of images of any size") {
-  const auto model = depth_model("depth_cpvt_tiny_peg0_patch2_4x6", kTiny);
+  const auto model = depth_model("depth_cpvt_tiny_peg0_patch2_4x6", kTinyDepth);
   CHECK(depths_of(*model, zeros({1, 3, 8, 10})).shape() == Shape{1, 8, 10});
-  const auto vit = depth_model("depth_vit_tiny_patch2_4x6", kTiny);
+  const auto vit = depth_model("depth_vit_tiny_patch2_4x6", kTinyDepth);
   CHECK_THROWS_AS(static_cast<void>(depths_of(*vit, zeros({1, 3, 8, 10}))), Error);
   Context ctx;
   ctx.any_size = true;

@@ -8,7 +8,9 @@
 #include "formats/safetensors.h"
 #include "models/checkpoints/backbone.h"
 #include "ops/ops.h"
+#include "tests/models/in_f64.h"
 #include "tests/models/tiny_detector.h"
+#include "tests/support/temporary_folder.h"
 
 using namespace fovea;
 using namespace fovea::tests;
@@ -74,7 +76,7 @@ TEST_CASE("a vision transformer's patch tokens are the map, for images of any si
 TEST_CASE("a ResNet's weights load under torchvision's names, and all misfits are reported") {
   const TemporaryFolder folder;
   const auto path = folder / "resnet.safetensors";
-  const auto model = tiny("detr");
+  const auto model = tiny_detector("detr");
   TensorMap weights = torchvision_weights(*model);
   write_safetensors(path, weights, {});
   static_cast<void>(load_backbone(*model, path));
@@ -103,7 +105,7 @@ TEST_CASE("a backbone loads from another detector's file, and a ViT's by its own
   const NoGrad no_grad;
   const TemporaryFolder folder;
   const auto path = folder / "weights.safetensors";
-  const auto from = tiny("detr"), to = tiny("ddetr");
+  const auto from = tiny_detector("detr"), to = tiny_detector("ddetr");
   from->store().find("backbone.0.body.layer2.0.conv2.weight").fill_(0.5);
   save_model(path, *from);
   static_cast<void>(load_backbone(*to, path));
@@ -130,7 +132,7 @@ TEST_CASE("a backbone loads from another detector's file, and a ViT's by its own
 }
 
 TEST_CASE("published files of Deformable DETR hold the shared heads once per layer") {
-  const auto model = tiny("ddetr");
+  const auto model = tiny_detector("ddetr");
   TensorMap weights = state_of(*model);
   for (const auto& [name, tensor] : TensorMap(weights)) {
     for (const std::string head : {"class_embed.", "bbox_embed."}) {
@@ -144,7 +146,7 @@ TEST_CASE("published files of Deformable DETR hold the shared heads once per lay
 }
 
 TEST_CASE("a detector fine-tuned for other classes keeps its initial class head") {
-  const auto from = tiny("detr", {{"num_classes", 7}}), to = tiny("detr");
+  const auto from = tiny_detector("detr", {{"num_classes", 7}}), to = tiny_detector("detr");
   const LoadReport report = load_state(*to, state_of(*from), {}, {.finetune = true});
   CHECK(report.kept == std::vector<std::string>{"class_embed.weight", "class_embed.bias"});
 }

@@ -16,7 +16,10 @@
 #include "models/model_as.h"
 #include "models/registry.h"
 #include "ops/ops.h"
+#include "tests/models/in_f64.h"
+#include "tests/models/outputs.h"
 #include "tests/models/tiny_detector.h"
+#include "tests/support/temporary_folder.h"
 
 using namespace fovea;
 using namespace fovea::tests;
@@ -38,10 +41,6 @@ Tensor mask_of(std::int64_t height, std::int64_t width, std::int64_t rows, std::
 Tensor with_other_padding(const Tensor& x, const Tensor& mask) {
   const Tensor kept = ops::unsqueeze(mask, 1);
   return x * kept + drawn(x.shape(), 77) * 3.0 * (-kept + 1);
-}
-
-double largest_difference(const Tensor& a, const Tensor& b) {
-  return ops::amax(ops::abs(a - b)).item();
 }
 
 /// The order of N tokens, backwards.
@@ -66,13 +65,8 @@ Counts counts_of(const char* name, const json& overrides = json::object()) {
   return counts;
 }
 
-std::string message_of(const char* family, const json& changes) {
-  try {
-    static_cast<void>(tiny(family, changes));
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return {};
+std::string detector_error(const char* family, const json& changes) {
+  return message_of([&] { static_cast<void>(tiny_detector(family, changes)); });
 }
 
 }  // namespace
@@ -100,7 +94,7 @@ TEST_CASE("a PEG adds 9 D filter taps and 2 D parameters of its norm") {
 }
 
 TEST_CASE("detectors have their official names, and frozen norms are buffers") {
-  const auto detr = tiny("detr", {{"encoder_pos", "peg"}, {"pre_norm", true}});
+  const auto detr = tiny_detector("detr", {{"encoder_pos", "peg"}, {"pre_norm", true}});
   for (const char* name :
        {"backbone.0.body.conv1.weight", "backbone.0.body.layer1.0.downsample.0.weight",
         "input_proj.weight", "query_embed.weight", "class_embed.bias", "bbox_embed.layers.2.bias",
@@ -110,7 +104,7 @@ TEST_CASE("detectors have their official names, and frozen norms are buffers") {
     CAPTURE(name);
     CHECK(detr->store().find(name).defined());
   }
-  const auto deformable = tiny("ddetr");
+  const auto deformable = tiny_detector("ddetr");
   for (const char* name :
        {"input_proj.0.1.weight", "transformer.level_embed", "transformer.reference_points.bias",
         "transformer.encoder.layers.0.self_attn.sampling_offsets.weight",
@@ -122,7 +116,7 @@ TEST_CASE("detectors have their official names, and frozen norms are buffers") {
   CHECK_FALSE(detr->store().find("backbone.0.body.bn1.weight").requires_grad());
   CHECK_FALSE(detr->store().find("backbone.0.body.layer1.0.conv2.weight").requires_grad());
   CHECK(detr->store().find("backbone.0.body.layer2.0.conv2.weight").requires_grad());
-  const auto own = tiny("detr", {{"backbone_norm", "batch"}, {"train_stem", true}});
+  const auto own = tiny_detector("detr", {{"backbone_norm", "batch"}, {"train_stem", true}});
   CHECK(own->store().find("backbone.0.body.bn1.weight").requires_grad());
   CHECK(own->store().find("backbone.0.body.conv1.weight").requires_grad());
 }
@@ -140,7 +134,7 @@ TEST_CASE("the map has a cell per 32 pixels, or per 16 with a dilated last stage
 
 TEST_CASE("map_size is the size of the map") {
   for (const bool dilation : {false, true}) {
-    const auto model = tiny("detr", {{"dilation", dilation}});
+    const auto model = tiny_detector("detr", {{"dilation", dilation}});
     Context ctx = in_f64();
     Shape map;
     ctx.tap = [&](std::string_view name, const Tensor& x) {
@@ -155,7 +149,7 @@ TEST_CASE("map_size is the size of the map") {
 TEST_CASE("other values at masked cells of the map change no object") {
   const Tensor mask = mask_of(4, 6, 3, 4), map = drawn({2, 8, 4, 6}, 2);
   const auto differs = [&](const char* family, const json& changes) {
-    const auto model = tiny(family, changes);
+    const auto model = tiny_detector(family, changes);
     const NoGrad no_grad;
     Context ctx = in_f64();
     const DetectorOutput a = model->detect({map, mask}, ctx);
@@ -288,7 +282,7 @@ TEST_CASE("a cell is free if its first pixel is") {
 }
 
 TEST_CASE("reference points lie in the image without its padding") {
-  const auto model = tiny("ddetr");
+  const auto model = tiny_detector("ddetr");
   Tensor locations;
   Context ctx = in_f64();
   ctx.tap = [&](std::string_view name, const Tensor& x) {
@@ -312,7 +306,7 @@ TEST_CASE(
   const Tensor map = drawn({2, 8, 4, 6}, 2), mask = mask_of(4, 6, 3, 4);
   const std::vector<std::int64_t> amounts{0, 2, 0, 1};
   const auto change = [&](const char* family, const json& settings) {
-    const auto model = tiny(family, settings);
+    const auto model = tiny_detector(family, settings);
     Context ctx = in_f64();
     const DetectorOutput small = model->detect({map, mask}, ctx);
     const DetectorOutput large =
@@ -329,7 +323,7 @@ TEST_CASE("a norm of the free cells is the group norm where there is no padding"
   const NoGrad no_grad;
   const Tensor map = drawn({2, 8, 4, 6}, 2), mask = ones({2, 4, 6}, kF64);
   const auto logits = [&](bool free_cells) {
-    const auto model = tiny("ddetr", {{"norm_free_cells", free_cells}});
+    const auto model = tiny_detector("ddetr", {{"norm_free_cells", free_cells}});
     Context ctx = in_f64();
     return model->detect({map, mask}, ctx).logits;
   };
@@ -356,7 +350,7 @@ TEST_CASE("a run in bf16 stays near f32") {
 TEST_CASE("recomputed encoder layers give the same gradients") {
   for (const char* family : {"detr", "ddetr"}) {
     const auto gradient = [&](bool recompute) {
-      const auto model = tiny(family, {{"encoder_pos", "peg"}, {"dropout", 0.2}});
+      const auto model = tiny_detector(family, {{"encoder_pos", "peg"}, {"dropout", 0.2}});
       Context ctx = in_f64();
       ctx.training = true;
       ctx.recompute_blocks = recompute;
@@ -407,22 +401,23 @@ TEST_CASE("every trainable parameter of a detector gets a finite gradient that i
 }
 
 TEST_CASE("settings that do not fit are refused by name") {
-  CHECK(contains(message_of("detr", {{"d_model", 10}}), "d_model 10 is not divisible by 4"));
-  CHECK(contains(message_of("detr", {{"nheads", 3}}), "nheads 3"));
-  CHECK(contains(message_of("ddetr", {{"d_model", 16}}), "not divisible by 32"));
-  CHECK(contains(message_of("detr", {{"planes", {2}}}), "1 planes and 2 blocks"));
-  CHECK(contains(message_of("detr", {{"peg_positions", {0, 2}}}), "from -1 to 1"));
-  CHECK(contains(message_of("detr", {{"peg_positions", {1, 0}}}), "ascending"));
-  CHECK(contains(message_of("ddetr", {{"pre_norm", true}}), "pre_norm is unknown"));
-  CHECK(contains(message_of("detr", {{"enc_n_points", 2}}), "enc_n_points is unknown"));
-  CHECK(contains(message_of("detr", {{"encoder_pos", "pegs"}}), "sine none peg"));
-  CHECK(contains(message_of("detr", {{"backbone", "vit_tiny_patch4_32"}}), "blocks is unknown"));
+  CHECK(contains(detector_error("detr", {{"d_model", 10}}), "d_model 10 is not divisible by 4"));
+  CHECK(contains(detector_error("detr", {{"nheads", 3}}), "nheads 3"));
+  CHECK(contains(detector_error("ddetr", {{"d_model", 16}}), "not divisible by 32"));
+  CHECK(contains(detector_error("detr", {{"planes", {2}}}), "1 planes and 2 blocks"));
+  CHECK(contains(detector_error("detr", {{"peg_positions", {0, 2}}}), "from -1 to 1"));
+  CHECK(contains(detector_error("detr", {{"peg_positions", {1, 0}}}), "ascending"));
+  CHECK(contains(detector_error("ddetr", {{"pre_norm", true}}), "pre_norm is unknown"));
+  CHECK(contains(detector_error("detr", {{"enc_n_points", 2}}), "enc_n_points is unknown"));
+  CHECK(contains(detector_error("detr", {{"encoder_pos", "pegs"}}), "sine none peg"));
+  CHECK(
+      contains(detector_error("detr", {{"backbone", "vit_tiny_patch4_32"}}), "blocks is unknown"));
   const json mae{{"family", "detr"}, {"backbone", "mae_vit_tiny_patch4_32"}};
   CHECK_THROWS_WITH_AS(static_cast<void>(make_model_from_config(mae)),
                        "detector config: backbone: mae_vit_tiny_patch4_32 is a masked autoencoder, "
                        "expected a ViT, CPVT or PerViT",
                        Error);
-  const auto model = tiny("detr");
+  const auto model = tiny_detector("detr");
   Context ctx = in_f64();
   CHECK_THROWS_AS(static_cast<void>(model->forward(drawn({1, 3, 32, 48}, 1), ones({1, 32}), ctx)),
                   Error);

@@ -7,51 +7,48 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "base/temporary_folder.h"
 #include "engine/autograd.h"
 #include "models/checkpoints/pretrained.h"
 #include "models/model_as.h"
 #include "models/registry.h"
 #include "models/summary.h"
 #include "ops/ops.h"
+#include "tests/models/in_f64.h"
 #include "tests/support/shapes.h"
+#include "tests/support/temporary_folder.h"
 
 using namespace fovea;
 using nlohmann::json;
+using tests::in_f64;
 
 namespace {
 
-const json kTiny = {{"family", "dit"}, {"img_size", {6, 4}}, {"patch_size", 2}, {"in_chans", 4},
-                    {"embed_dim", 8},  {"depth", 2},         {"num_heads", 2},  {"num_classes", 5}};
+const json kTinyDit = {{"family", "dit"}, {"img_size", {6, 4}}, {"patch_size", 2},
+                       {"in_chans", 4},   {"embed_dim", 8},     {"depth", 2},
+                       {"num_heads", 2},  {"num_classes", 5}};
 
-std::unique_ptr<Dit> tiny(const json& changes = json::object()) {
-  json config = kTiny;
+std::unique_ptr<Dit> tiny_dit(const json& changes = json::object()) {
+  json config = kTinyDit;
   config.update(changes);
-  return model_as<Dit>(make_model_from_config(config, 3, {DType::f64, {}}));
+  return model_as<Dit>(make_model_from_config(config, 3, kF64));
 }
 
 /// The same with other values than 0 in all layers.
-std::unique_ptr<Dit> started(const json& changes = json::object()) {
-  auto dit = tiny(changes);
+std::unique_ptr<Dit> started_dit(const json& changes = json::object()) {
+  auto dit = tiny_dit(changes);
   const NoGrad no_grad;
   for (const Parameter& p : dit->store().parameters()) {
     if (p.is_fixed) continue;
-    p.tensor.copy_(p.tensor.detach() +
-                   rand_normal(p.tensor.shape(), {0, 0.2}, {9}, {DType::f64, {}}));
+    p.tensor.copy_(p.tensor.detach() + rand_normal(p.tensor.shape(), {0, 0.2}, {9}, kF64));
   }
   return dit;
 }
 
-Context in_f64() {
-  Context ctx;
-  ctx.activations = DType::f64;
-  return ctx;
-}
-Tensor images(std::int64_t count = 3) {
-  return rand_normal({count, 4, 6, 4}, {0, 1}, {1}, {DType::f64, {}});
+Tensor dit_images(std::int64_t count = 3) {
+  return rand_normal({count, 4, 6, 4}, {0, 1}, {1}, kF64);
 }
 Tensor times(std::initializer_list<double> values) {
-  return from_values({std::ssize(values)}, values, {DType::f64, {}});
+  return from_values({std::ssize(values)}, values, kF64);
 }
 Tensor labels(std::initializer_list<double> values) {
   return from_values({std::ssize(values)}, values, {DType::i64, {}});
@@ -60,17 +57,7 @@ Tensor labels(std::initializer_list<double> values) {
 std::vector<double> prediction(const Dit& dit, const Tensor& t, const Tensor& y) {
   const NoGrad no_grad;
   Context ctx = in_f64();
-  return dit.denoise(images(t.size(0)), t, y, ctx).to_vector();
-}
-
-template <class F>
-std::string message_of(const F& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
+  return dit.denoise(dit_images(t.size(0)), t, y, ctx).to_vector();
 }
 
 double size_of_gradient(const Dit& dit, const std::string& name) {
@@ -96,11 +83,11 @@ TEST_CASE("the predictions of a new DiT are exactly 0, in every precision") {
 }
 
 TEST_CASE("in the first step only the last linear layer of a DiT has a gradient") {
-  const auto dit = tiny();
+  const auto dit = tiny_dit();
   Context ctx = in_f64();
   ctx.training = true;
-  const Tensor out = dit->denoise(images(), times({1, 500, 999}), labels({0, 1, 5}), ctx);
-  backward(ops::mse(out, rand_normal(out.shape(), {0, 1}, {4}, {DType::f64, {}})));
+  const Tensor out = dit->denoise(dit_images(), times({1, 500, 999}), labels({0, 1, 5}), ctx);
+  backward(ops::mse(out, rand_normal(out.shape(), {0, 1}, {4}, kF64)));
   for (const Parameter& p : dit->store().parameters()) {
     INFO(p.name);
     const bool is_last = p.name.starts_with("final_layer.linear.");
@@ -109,7 +96,7 @@ TEST_CASE("in the first step only the last linear layer of a DiT has a gradient"
 }
 
 TEST_CASE("a DiT has the official names and initial values") {
-  const auto dit = tiny({{"embed_dim", 96}});
+  const auto dit = tiny_dit({{"embed_dim", 96}});
   for (const char* name :
        {"pos_embed", "x_embedder.proj.weight", "x_embedder.proj.bias", "t_embedder.mlp.0.weight",
         "t_embedder.mlp.2.bias", "y_embedder.embedding_table.weight", "blocks.1.attn.qkv.bias",
@@ -144,14 +131,14 @@ TEST_CASE("a DiT has the official names and initial values") {
 
 TEST_CASE("sizes, channels and positions follow the settings") {
   const auto rows = [](const json& changes) {
-    return tiny(changes)->store().find("y_embedder.embedding_table.weight").size(0);
+    return tiny_dit(changes)->store().find("y_embedder.embedding_table.weight").size(0);
   };
   CHECK(rows({{"class_dropout_prob", 0.1}}) == 6);
   CHECK(rows({{"class_dropout_prob", 0}}) == 5);
-  CHECK(tiny()->config().out_chans() == 8);
-  CHECK(tiny({{"learn_sigma", false}})->config().out_chans() == 4);
-  CHECK_FALSE(tiny()->store().find("pos_embed").requires_grad());
-  const auto learned = tiny({{"pos_embed", "learned"}});
+  CHECK(tiny_dit()->config().out_chans() == 8);
+  CHECK(tiny_dit({{"learn_sigma", false}})->config().out_chans() == 4);
+  CHECK_FALSE(tiny_dit()->store().find("pos_embed").requires_grad());
+  const auto learned = tiny_dit({{"pos_embed", "learned"}});
   CHECK(learned->store().find("pos_embed").requires_grad());
   CHECK(learned->store().find("pos_embed").shape() == Shape{1, 6, 8});
   CHECK(tests::model_of_shapes("dit_l_1", {{"pos_embed", "learned"}})->store().parameter_count() ==
@@ -159,7 +146,9 @@ TEST_CASE("sizes, channels and positions follow the settings") {
 }
 
 TEST_CASE("settings that do not fit a DiT are errors") {
-  const auto refused = [](const json& changes) { return message_of([&] { (void)tiny(changes); }); };
+  const auto refused = [](const json& changes) {
+    return message_of([&] { (void)tiny_dit(changes); });
+  };
   CHECK(refused({{"pos_embed", "rpe2d"}}) ==
         "dit config: pos_embed: got rpe2d, expected sincos or learned");
   CHECK(refused({{"drop_path", 0.1}}).find("drop_path") != std::string::npos);
@@ -171,7 +160,7 @@ TEST_CASE("settings that do not fit a DiT are errors") {
 }
 
 TEST_CASE("times may be fractional, and integers mean the same as reals") {
-  const auto dit = started();
+  const auto dit = started_dit();
   const Tensor y = labels({0, 0, 0});
   const std::vector<double> real = prediction(*dit, times({3, 0, 999}), y);
   CHECK(prediction(*dit, labels({3, 0, 999}), y) == real);
@@ -179,10 +168,10 @@ TEST_CASE("times may be fractional, and integers mean the same as reals") {
 }
 
 TEST_CASE("the waves of a time are its cosines, then its sines") {
-  const auto dit = tiny();
+  const auto dit = tiny_dit();
   // The first layer shows one wave in each channel.
   const auto channel = [&](std::int64_t wave, double t) {
-    ParameterStore store(1, {DType::f64, {}});
+    ParameterStore store(1, kF64);
     const TimestepEmbedding embed(Scope(store), 4);
     const NoGrad no_grad;
     const Tensor fc1 = store.find("mlp.0.weight"), fc2 = store.find("mlp.2.weight");
@@ -202,11 +191,11 @@ TEST_CASE("the waves of a time are its cosines, then its sines") {
 }
 
 TEST_CASE("a prediction depends on its own image, time and class") {
-  const auto dit = started();
+  const auto dit = started_dit();
   const std::vector<double> all = prediction(*dit, times({3, 500, 3}), labels({0, 2, 4}));
   const NoGrad no_grad;
   Context ctx = in_f64();
-  const Tensor x = ops::slice(images(3), 0, 1, 2);
+  const Tensor x = ops::slice(dit_images(3), 0, 1, 2);
   const std::vector<double> one = dit->denoise(x, times({500}), labels({2}), ctx).to_vector();
   for (std::size_t i = 0; i < one.size(); ++i)
     CHECK(one[i] == doctest::Approx(all[one.size() + i]));
@@ -214,12 +203,12 @@ TEST_CASE("a prediction depends on its own image, time and class") {
 }
 
 TEST_CASE("labels are dropped where the noise is below the rate, to the row after the classes") {
-  const auto dit = tiny({{"class_dropout_prob", 0.25}});
+  const auto dit = tiny_dit({{"class_dropout_prob", 0.25}});
   CHECK(dit->null_label() == 5);
   const Tensor y = labels({0, 1, 4, 3});
   CHECK(dit->drop_labels(y, times({0.24, 0.25, 0, 0.9})).to_vector() ==
         std::vector<double>{5, 1, 5, 3});
-  const auto always = tiny({{"class_dropout_prob", 0}});
+  const auto always = tiny_dit({{"class_dropout_prob", 0}});
   CHECK(always->drop_labels(y, times({0, 0, 0, 0})).to_vector() == y.to_vector());
   CHECK(message_of([&] { (void)always->null_label(); }) ==
         "dit has no null class, because class_dropout_prob is 0; guidance needs one");
@@ -227,11 +216,11 @@ TEST_CASE("labels are dropped where the noise is below the rate, to the row afte
 
 TEST_CASE("only rows of classes in the batch get a gradient, the null row if a label was dropped") {
   for (const bool dropped : {false, true}) {
-    const auto dit = started();
+    const auto dit = started_dit();
     Context ctx = in_f64();
     ctx.training = true;
     const Tensor y = dit->drop_labels(labels({1, 1, 3}), times({1, dropped ? 0.0 : 1.0, 1}));
-    const Tensor out = dit->denoise(images(), times({1, 500, 999}), y, ctx);
+    const Tensor out = dit->denoise(dit_images(), times({1, 500, 999}), y, ctx);
     backward(ops::mean(out * out));
     const Tensor grad = dit->store().find("y_embedder.embedding_table.weight").grad();
     for (std::int64_t row = 0; row < 6; ++row) {
@@ -243,11 +232,11 @@ TEST_CASE("only rows of classes in the batch get a gradient, the null row if a l
 }
 
 TEST_CASE("values of a token are ordered by row, column and channel") {
-  const auto dit = tiny({{"learn_sigma", false}, {"in_chans", 2}});
+  const auto dit = tiny_dit({{"learn_sigma", false}, {"in_chans", 2}});
   const Tensor bias = dit->store().find("final_layer.linear.bias");  // [p p C]
   for (std::int64_t i = 0; i < 8; ++i) bias.data<double>()[i] = static_cast<double>(i);
   Context ctx = in_f64();
-  const Tensor x = zeros({1, 2, 6, 4}, {DType::f64, {}});
+  const Tensor x = zeros({1, 2, 6, 4}, kF64);
   const Tensor out = dit->denoise(x, times({1}), labels({1}), ctx);
   for (std::int64_t c = 0; c < 2; ++c) {
     for (std::int64_t row = 0; row < 6; ++row) {
@@ -260,26 +249,27 @@ TEST_CASE("values of a token are ordered by row, column and channel") {
 }
 
 TEST_CASE("wrong inputs of a DiT are named") {
-  const auto dit = tiny();
+  const auto dit = tiny_dit();
   Context ctx = in_f64();
   const auto refused = [&](const Tensor& x, const Tensor& t, const Tensor& y) {
     return message_of([&] { (void)dit->denoise(x, t, y, ctx); });
   };
-  CHECK(refused(images(), times({1, 2}), labels({0, 1, 2})) == "Dit: got times [2], expected [3]");
-  CHECK(refused(images(), times({1, 2, 3}), times({0, 1, 2})) ==
+  CHECK(refused(dit_images(), times({1, 2}), labels({0, 1, 2})) ==
+        "Dit: got times [2], expected [3]");
+  CHECK(refused(dit_images(), times({1, 2, 3}), times({0, 1, 2})) ==
         "Dit: got classes f64 [3], expected i64 [3]");
-  CHECK(refused(images(), times({1, 2, 3}), labels({0, 1, 6})) != "no error");
-  CHECK(refused(zeros({1, 3, 6, 4}, {DType::f64, {}}), times({1}), labels({0}))
-            .find("expected [B, 4, 6, 4]") != std::string::npos);
+  CHECK_FALSE(refused(dit_images(), times({1, 2, 3}), labels({0, 1, 6})).empty());
+  CHECK(refused(zeros({1, 3, 6, 4}, kF64), times({1}), labels({0})).find("expected [B, 4, 6, 4]") !=
+        std::string::npos);
 }
 
 TEST_CASE("a file of a DiT loads, and another table of positions is refused") {
   const TemporaryFolder folder;
-  const auto from = started();
+  const auto from = started_dit();
   TensorMap tensors = state_of(*from);
   const auto loaded = [&](const TensorMap& file) {
     write_safetensors(folder / "dit.safetensors", file);
-    const auto dit = tiny();
+    const auto dit = tiny_dit();
     (void)load_weights(*dit, folder / "dit.safetensors");
     return prediction(*dit, times({3, 0, 999}), labels({0, 5, 2}));
   };
@@ -294,9 +284,9 @@ TEST_CASE("a file of a DiT loads, and another table of positions is refused") {
 
 TEST_CASE("a saved DiT is made again from its file") {
   const TemporaryFolder folder;
-  const auto from = started({{"pos_embed", "learned"}, {"class_dropout_prob", 0.5}});
+  const auto from = started_dit({{"pos_embed", "learned"}, {"class_dropout_prob", 0.5}});
   save_model(folder / "dit.safetensors", *from);
-  const auto again = load_model(folder / "dit.safetensors", {DType::f64, {}});
+  const auto again = load_model(folder / "dit.safetensors", kF64);
   CHECK(again->info().config == from->info().config);
   CHECK(prediction(model_as<Dit>(*again), times({3}), labels({5})) ==
         prediction(*from, times({3}), labels({5})));
@@ -317,7 +307,7 @@ TEST_CASE("the summary of a DiT counts its parts") {
 TEST_CASE("waves of late times keep their digits in every precision") {
   ParameterStore store(1, {});
   const TimestepEmbedding embed(Scope(store), 8);
-  ParameterStore wide(1, {DType::f64, {}});
+  ParameterStore wide(1, kF64);
   const TimestepEmbedding exact(Scope(wide), 8);
   Context ctx, in_bf16, f64 = in_f64();
   in_bf16.activations = DType::bf16;

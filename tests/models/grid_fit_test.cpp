@@ -25,8 +25,8 @@ using Names = std::vector<std::string>;
 const ops::ResizeOptions kTimm{ops::ResizeMode::bicubic, true};
 
 /// Patches of four pixels in `grid`.
-std::unique_ptr<Model> tiny(const Grid& grid, std::uint64_t seed,
-                            const json& more = json::object()) {
+std::unique_ptr<Model> vit_on(const Grid& grid, std::uint64_t seed,
+                              const json& more = json::object()) {
   json config{{"family", "vit"}, {"img_size", {4 * grid[0], 4 * grid[1]}},
               {"patch_size", 4}, {"num_classes", 5},
               {"embed_dim", 12}, {"depth", 1},
@@ -35,8 +35,7 @@ std::unique_ptr<Model> tiny(const Grid& grid, std::uint64_t seed,
   return make_model_from_config(config, seed);
 }
 
-std::unique_ptr<Model> tiny_mae(const Grid& grid, std::uint64_t seed,
-                                const std::string& positions) {
+std::unique_ptr<Model> mae_on(const Grid& grid, std::uint64_t seed, const std::string& positions) {
   return make_model_from_config({{"family", "mae"},
                                  {"img_size", {4 * grid[0], 4 * grid[1]}},
                                  {"patch_size", 4},
@@ -50,7 +49,7 @@ std::unique_ptr<Model> tiny_mae(const Grid& grid, std::uint64_t seed,
                                 seed);
 }
 
-std::unique_ptr<Model> tiny_pervit(std::int64_t side, std::uint64_t seed, const json& more) {
+std::unique_ptr<Model> pervit_on(std::int64_t side, std::uint64_t seed, const json& more) {
   json config{{"family", "pervit"},  {"img_size", {side, side}}, {"convstem_dims", {3, 8, 8}},
               {"emb_dims", {8, 12}}, {"depths", {1, 1}},         {"num_heads", 2},
               {"num_classes", 5}};
@@ -73,8 +72,8 @@ LoadReport load(Model& model, const Model& from, const LoadOptions& options = {}
   return load_state(model, state_of(from), {from.info().config}, options);
 }
 
-std::string refusal(Model& model, const Model& from, const WeightsOrigin& origin,
-                    const LoadOptions& options = {}) {
+std::string grid_error(Model& model, const Model& from, const WeightsOrigin& origin,
+                       const LoadOptions& options = {}) {
   return message_of([&] { load_state(model, state_of(from), origin, options); });
 }
 
@@ -93,9 +92,9 @@ LoadOptions finetuning() {
 }  // namespace
 
 TEST_CASE("a table of as many tokens but another grid is resized, not copied") {
-  const auto wide = tiny({2, 8}, 1);
+  const auto wide = vit_on({2, 8}, 1);
   for (const Grid grid : {Grid{4, 4}, Grid{8, 2}}) {
-    const auto model = tiny(grid, 2);
+    const auto model = vit_on(grid, 2);
     const LoadReport report = load(*model, *wide);
     CHECK(report.resized == Names{"pos_embed"});
     CHECK(values(*model) == resampled(*wide, {2, 8}, grid));
@@ -103,7 +102,7 @@ TEST_CASE("a table of as many tokens but another grid is resized, not copied") {
     CHECK(contains(report.notes[0], "pos_embed was resized from 2x8 to "));
     CHECK(contains(report.notes[0], "as in DeiT's code (bicubic); --pos-resize timm"));
   }
-  const auto same = tiny({2, 8}, 3);
+  const auto same = vit_on({2, 8}, 3);
   const LoadReport report = load(*same, *wide);
   CHECK(report.resized.empty());
   CHECK(report.notes.empty());
@@ -111,16 +110,16 @@ TEST_CASE("a table of as many tokens but another grid is resized, not copied") {
 }
 
 TEST_CASE("an oblong table of another number of tokens is resized by the grid that its file says") {
-  const auto wide = tiny({2, 3}, 1);
-  const auto model = tiny({4, 5}, 2);
+  const auto wide = vit_on({2, 3}, 1);
+  const auto model = vit_on({4, 5}, 2);
   load(*model, *wide);
   CHECK(values(*model) == resampled(*wide, {2, 3}, {4, 5}));
 }
 
 TEST_CASE("the way of resizing is the origin's, unless a flag says another") {
-  const auto small = tiny({3, 3}, 1);
+  const auto small = vit_on({3, 3}, 1);
   const auto resized_by = [&](PosResize origin, PosResize flag) {
-    const auto model = tiny({2, 2}, 2);
+    const auto model = vit_on({2, 2}, 2);
     LoadOptions options;
     options.pos_resize = flag;
     load_state(*model, state_of(*small), {small->info().config, origin}, options);
@@ -145,10 +144,10 @@ TEST_CASE("a folder of timm's says the grid and is resized as timm does") {
                       {"embed_dim", 12},
                       {"depth", 1},
                       {"num_heads", 3}}}};
-  const auto wide = tiny({2, 8}, 1);
+  const auto wide = vit_on({2, 8}, 1);
   write_safetensors(folder / "model.safetensors", state_of(*wide));
   write_file_atomically(folder / "config.json", config.dump());
-  const auto model = tiny({4, 4}, 2);
+  const auto model = vit_on({4, 4}, 2);
   const LoadReport report = load_weights(*model, folder.path(), finetuning());
   CHECK(values(*model) == resampled(*wide, {2, 8}, {4, 4}, kTimm));
   REQUIRE(report.notes.size() == 1);
@@ -161,8 +160,8 @@ TEST_CASE("a folder of timm's says the grid and is resized as timm does") {
 }
 
 TEST_CASE("where nothing says the grid, a square is taken and reported") {
-  const auto wide = tiny({2, 8}, 1);
-  const auto model = tiny({4, 4}, 2), oblong = tiny({8, 2}, 2);
+  const auto wide = vit_on({2, 8}, 1);
+  const auto model = vit_on({4, 4}, 2), oblong = vit_on({8, 2}, 2);
   const LoadReport report = load_state(*model, state_of(*wide));
   CHECK(values(*model) == values(*wide));
   CHECK(report.notes ==
@@ -172,27 +171,27 @@ TEST_CASE("where nothing says the grid, a square is taken and reported") {
   CHECK(values(*oblong) == resampled(*model, {4, 4}, {8, 2}));
 
   // No square: the model's own where it has as many, else there is none to take.
-  const auto six = tiny({2, 3}, 1), turned = tiny({3, 2}, 2);
+  const auto six = vit_on({2, 3}, 1), turned = vit_on({3, 2}, 2);
   CHECK(contains(load_state(*turned, state_of(*six)).notes.at(0), "using the model's own 3x2"));
-  CHECK(contains(refusal(*model, *six, {}),
+  CHECK(contains(grid_error(*model, *six, {}),
                  "pos_embed is [1, 7, 12], expected [1, 17, 12], and the grid of "
                  "its patches is not recorded; set it with --pos-grid HxW"));
 }
 
 TEST_CASE("the user can say the grid, if it has as many patches") {
-  const auto wide = tiny({2, 8}, 1);
-  const auto model = tiny({4, 4}, 2);
+  const auto wide = vit_on({2, 8}, 1);
+  const auto model = vit_on({4, 4}, 2);
   CHECK(load_state(*model, state_of(*wide), {}, said_grid({2, 8})).resized == Names{"pos_embed"});
   CHECK(values(*model) == resampled(*wide, {2, 8}, {4, 4}));
-  CHECK(refusal(*model, *wide, {}, said_grid({2, 7})) ==
+  CHECK(grid_error(*model, *wide, {}, said_grid({2, 7})) ==
         "--pos-grid: got 2x7, which has 14 patches, but pos_embed has 16");
 }
 
 TEST_CASE("a statement that does not fit the table is none") {
-  const auto wide = tiny({2, 8}, 1);
-  const auto model = tiny({4, 4}, 2);
+  const auto wide = vit_on({2, 8}, 1);
+  const auto model = vit_on({4, 4}, 2);
   for (const std::string& config :
-       {tiny({3, 7}, 1)->info().config, std::string("{\"family\": \"unheard of\"}"),
+       {vit_on({3, 7}, 1)->info().config, std::string("{\"family\": \"unheard of\"}"),
         std::string("no JSON"), std::string("[]")}) {
     CAPTURE(config);
     CHECK(contains(load_state(*model, state_of(*wide), {config}).notes.at(0), "the square 4x4"));
@@ -203,8 +202,8 @@ TEST_CASE("both tables of an autoencoder go by its grid, learned or computed") {
   for (const std::string kind : {"learned", "sincos"}) {
     CAPTURE(kind);
     const bool learned = kind == "learned";
-    const auto wide = tiny_mae({2, 8}, 1, kind), model = tiny_mae({4, 4}, 2, kind),
-               fresh = tiny_mae({4, 4}, 3, kind);
+    const auto wide = mae_on({2, 8}, 1, kind), model = mae_on({4, 4}, 2, kind),
+               fresh = mae_on({4, 4}, 3, kind);
     const LoadReport report = load(*model, *wide);
     const Names both{"pos_embed", "decoder_pos_embed"};
     CHECK((learned ? report.resized : report.kept) == both);
@@ -213,7 +212,7 @@ TEST_CASE("both tables of an autoencoder go by its grid, learned or computed") {
             (learned ? resampled(*wide, {2, 8}, {4, 4}, {}, name) : values(*fresh, name)));
     }
     // And the encoder's, when a classifier starts from it.
-    const auto classifier = tiny({4, 4}, 4, {{"global_pool", "avg"}});
+    const auto classifier = vit_on({4, 4}, 4, {{"global_pool", "avg"}});
     CHECK(load(*classifier, *wide, finetuning()).resized == Names{"pos_embed"});
     CHECK(values(*classifier) == resampled(*wide, {2, 8}, {4, 4}));
   }
@@ -221,7 +220,7 @@ TEST_CASE("both tables of an autoencoder go by its grid, learned or computed") {
 
 TEST_CASE("a computed table is computed for the model's grid, and this is reported") {
   const json sincos{{"pos_embed", "sincos"}};
-  const auto wide = tiny({2, 8}, 1, sincos), model = tiny({4, 4}, 2, sincos);
+  const auto wide = vit_on({2, 8}, 1, sincos), model = vit_on({4, 4}, 2, sincos);
   const std::vector<double> own = values(*model);
   const LoadReport report = load(*model, *wide);
   CHECK(report.kept == Names{"pos_embed"});
@@ -237,28 +236,28 @@ TEST_CASE("a computed table is computed for the model's grid, and this is report
 
 TEST_CASE("a computed table takes no other values from a file without a word") {
   const json sincos{{"pos_embed", "sincos"}};
-  const auto learned = tiny({4, 4}, 1), model = tiny({4, 4}, 2, sincos);
+  const auto learned = vit_on({4, 4}, 1), model = vit_on({4, 4}, 2, sincos);
   const std::vector<double> own = values(*model);
   for (const LoadOptions& options : {LoadOptions{}, finetuning()}) {
-    const std::string said = refusal(*model, *learned, {learned->info().config}, options);
+    const std::string said = grid_error(*model, *learned, {learned->info().config}, options);
     CHECK(contains(said, " from the sin-cos table for 4x4 patches that this model computes"));
     CHECK(contains(said, "a model with pos_embed learned accepts other values"));
   }
   CHECK(values(*model) == own);
   // A table that was resized in fine-tuning is what its model learned with.
-  const auto tuned = tiny({4, 4}, 3, sincos), again = tiny({4, 4}, 4, sincos);
-  load(*tuned, *tiny({2, 8}, 1, sincos), finetuning());
+  const auto tuned = vit_on({4, 4}, 3, sincos), again = vit_on({4, 4}, 4, sincos);
+  load(*tuned, *vit_on({2, 8}, 1, sincos), finetuning());
   CHECK(contains(load(*again, *tuned).notes.at(0),
                  "the file's values are used, because its model was trained with them"));
   CHECK(values(*again) == values(*tuned));
-  const auto larger = tiny({6, 6}, 5, sincos);
+  const auto larger = vit_on({6, 6}, 5, sincos);
   CHECK(load(*larger, *tuned).resized == Names{"pos_embed"});
   CHECK(values(*larger) == resampled(*tuned, {4, 4}, {6, 6}));
 }
 
 TEST_CASE("a learned table takes the grid that computed values show") {
-  const auto wide = tiny_mae({2, 8}, 1, "sincos");
-  const auto classifier = tiny({4, 4}, 2, {{"global_pool", "avg"}});
+  const auto wide = mae_on({2, 8}, 1, "sincos");
+  const auto classifier = vit_on({4, 4}, 2, {{"global_pool", "avg"}});
   const LoadReport report = load_state(*classifier, state_of(*wide), {}, finetuning());
   CHECK(report.resized == Names{"pos_embed"});
   CHECK(values(*classifier) == resampled(*wide, {2, 8}, {4, 4}));
@@ -268,7 +267,7 @@ TEST_CASE("a learned table takes the grid that computed values show") {
 
 TEST_CASE("a computed table in half precision is the computed one") {
   const json sincos{{"pos_embed", "sincos"}};
-  const auto from = tiny({4, 4}, 1, sincos), model = tiny({4, 4}, 2, sincos);
+  const auto from = vit_on({4, 4}, 1, sincos), model = vit_on({4, 4}, 2, sincos);
   TensorMap tensors = state_of(*from);
   tensors["pos_embed"] = tensors["pos_embed"].to(DType::bf16);
   CHECK(load_state(*model, tensors, {from->info().config}).notes.empty());
@@ -276,7 +275,7 @@ TEST_CASE("a computed table in half precision is the computed one") {
 
 TEST_CASE("tokens before the patches are kept, and must be as many") {
   const json distilled{{"family", "deit"}, {"distilled", true}};
-  const auto wide = tiny({2, 8}, 1, distilled), model = tiny({4, 4}, 2, distilled);
+  const auto wide = vit_on({2, 8}, 1, distilled), model = vit_on({4, 4}, 2, distilled);
   load(*model, *wide);
   const NoGrad no_grad;
   CHECK(values(*model) ==
@@ -284,18 +283,18 @@ TEST_CASE("tokens before the patches are kept, and must be as many") {
 
   // 1 + 15 and 16 are as many tokens.
   const json uncovered{{"no_embed_class", true}};
-  const auto fifteen = tiny({3, 5}, 1), sixteen = tiny({4, 4}, 2, uncovered);
-  CHECK(contains(refusal(*sixteen, *fifteen, {fifteen->info().config}),
+  const auto fifteen = vit_on({3, 5}, 1), sixteen = vit_on({4, 4}, 2, uncovered);
+  CHECK(contains(grid_error(*sixteen, *fifteen, {fifteen->info().config}),
                  "pos_embed has a layout of 1 + 3x5 positions, expected 4x4"));
-  const auto bare = tiny({2, 8}, 1, uncovered);
+  const auto bare = vit_on({2, 8}, 1, uncovered);
   load(*sixteen, *bare);
   CHECK(values(*sixteen) ==
         ops::resample_pos_embed(bare->store().find("pos_embed"), 0, {2, 8}, {4, 4}).to_vector());
 }
 
 TEST_CASE("PerViT's tables go by the grid behind its stem") {
-  const auto small = tiny_pervit(16, 1, {{"pos_embed", "learned"}}),
-             model = tiny_pervit(24, 2, {{"pos_embed", "learned"}});
+  const auto small = pervit_on(16, 1, {{"pos_embed", "learned"}}),
+             model = pervit_on(24, 2, {{"pos_embed", "learned"}});
   CHECK(load(*model, *small).resized == Names{"pos_embed"});
   const NoGrad no_grad;
   CHECK(values(*model) ==
@@ -304,7 +303,7 @@ TEST_CASE("PerViT's tables go by the grid behind its stem") {
 
 TEST_CASE("PerViT's learned relative vectors are resized, and their margin stays as wide") {
   const json learned{{"ppe_embed", "lrn"}};
-  const auto small = tiny_pervit(16, 1, learned), model = tiny_pervit(24, 2, learned);
+  const auto small = pervit_on(16, 1, learned), model = pervit_on(24, 2, learned);
   const LoadReport report = load(*model, *small);
   CHECK(report.resized == Names{"rpe_vec"});
   const NoGrad no_grad;
@@ -325,7 +324,7 @@ TEST_CASE("PerViT's learned relative vectors are resized, and their margin stays
     CHECK(inner(after, 6).at(i) == doctest::Approx(expected.at(i)).epsilon(1e-5));
   }
   // A bare file of the same grid, or of another, needs no word: the grid is square by nature.
-  const auto bare = tiny_pervit(24, 3, learned);
+  const auto bare = pervit_on(24, 3, learned);
   const LoadReport said_nothing = load_state(*bare, state_of(*small));
   CHECK(values(*bare, "rpe_vec") == values(*model, "rpe_vec"));
   CHECK(said_nothing.resized == Names{"rpe_vec"});
@@ -333,14 +332,14 @@ TEST_CASE("PerViT's learned relative vectors are resized, and their margin stays
 
 TEST_CASE("what belongs to pixels is refused at another size of as many") {
   const json permuted{{"permutation", true}, {"permute_T", 5}};
-  const auto wide = tiny({2, 8}, 1, permuted), model = tiny({4, 4}, 2, permuted);
-  CHECK(contains(refusal(*model, *wide, {wide->info().config}),
+  const auto wide = vit_on({2, 8}, 1, permuted), model = vit_on({4, 4}, 2, permuted);
+  CHECK(contains(grid_error(*model, *wide, {wide->info().config}),
                  "perm has a layout of 8x32 positions, expected 16x16"));
   const auto linear = [](const Grid& size) {
     return make_model("linear", {{"img_size", size}, {"num_classes", 5}}, 1);
   };
   const auto from = linear({4, 16}), turned = linear({16, 4});
-  CHECK(refusal(*turned, *from, {from->info().config}) ==
+  CHECK(grid_error(*turned, *from, {from->info().config}) ==
         "weights do not fit linear: 1 of its 2 tensors fit; 1 mis-shaped: head.weight has a layout "
         "of 4x16 positions, expected 16x4");
   CHECK(load(*turned, *from, finetuning()).kept == Names{"head.weight"});
@@ -351,7 +350,7 @@ TEST_CASE("positions that go by no grid load at any size without a word") {
                                             {{"pos_embed", "none"}, {"irpe", true}},
                                             {{"family", "cpvt"}, {"peg_positions", {0}}}}) {
     CAPTURE(more.dump());
-    const auto wide = tiny({2, 8}, 1, more), model = tiny({3, 5}, 2, more);
+    const auto wide = vit_on({2, 8}, 1, more), model = vit_on({3, 5}, 2, more);
     const LoadReport report = load(*model, *wide);
     CHECK(report.notes.empty());
     CHECK(report.resized.empty());

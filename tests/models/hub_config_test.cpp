@@ -43,7 +43,7 @@ json written_by_timm(const std::string& architecture) {
 }
 
 HubConfig parse(const json& config) { return parse_hub_config(config.dump(), "config.json"); }
-std::string refusal(const json& config) {
+std::string hub_config_error(const json& config) {
   return message_of([&] { static_cast<void>(parse(config)); });
 }
 
@@ -175,7 +175,7 @@ TEST_CASE("classes of timm's that are not here are refused by name") {
   for (const auto& [key, value] : others.items()) {
     json config = written_by_timm("vit_tiny_patch16_224");
     config["model_args"] = {{key, value}};
-    const std::string said = refusal(config);
+    const std::string said = hub_config_error(config);
     CAPTURE(said);
     CHECK(contains(said, "model_args: " + key + ": got \"" + value.get<std::string>() +
                              "\", which is not supported, expected "));
@@ -207,26 +207,26 @@ TEST_CASE("label names stay beside their descriptions, and transformers' names a
   config["id2label"] = {{"0", "LABEL_0"}, {"1", "LABEL_1"}};  // nobody named them
   CHECK(parse(config).classes.empty());
   config["label_names"] = 3;
-  CHECK(contains(refusal(config), "label_names: got 3, expected a list or an object"));
+  CHECK(contains(hub_config_error(config), "label_names: got 3, expected a list or an object"));
 }
 
 TEST_CASE("what no model here is, is refused by name") {
-  CHECK(contains(refusal(written_by_timm("eva02_tiny_patch14_224")),
+  CHECK(contains(hub_config_error(written_by_timm("eva02_tiny_patch14_224")),
                  "config.json: architecture: got \"eva02_tiny_patch14_224\""));
-  CHECK(contains(refusal(written_by_timm("resnet50")), "architecture: got \"resnet50\""));
+  CHECK(contains(hub_config_error(written_by_timm("resnet50")), "architecture: got \"resnet50\""));
   json config = written_by_timm("vit_tiny_patch16_224");
   config["pretrained_cfg"]["crop_pct"] = 2;
-  CHECK(contains(refusal(config), "crop_pct: got 2"));
+  CHECK(contains(hub_config_error(config), "crop_pct: got 2"));
   config["pretrained_cfg"]["crop_pct"] = 0.9;
   config["pretrained_cfg"]["mean"] = {0.5, 0.5};
-  CHECK(contains(refusal(config), "mean: got [0.5,0.5], expected three finite numbers"));
+  CHECK(contains(hub_config_error(config), "mean: got [0.5,0.5], expected three finite numbers"));
   config["pretrained_cfg"]["mean"] = {0.5, 0.5, "x"};
-  CHECK(contains(refusal(config), "expected three finite numbers"));
+  CHECK(contains(hub_config_error(config), "expected three finite numbers"));
   config["pretrained_cfg"]["mean"] = {0.5, 0.5, 1e300};
-  CHECK(contains(refusal(config), "expected three finite numbers"));
+  CHECK(contains(hub_config_error(config), "expected three finite numbers"));
   config["pretrained_cfg"]["mean"] = nullptr;
   config["pretrained_cfg"]["std"] = {0.5, 0.0, 0.5};
-  CHECK(contains(refusal(config), "std: got 0"));
+  CHECK(contains(hub_config_error(config), "std: got 0"));
   CHECK(contains(message_of([] { static_cast<void>(parse_hub_config("[]", "here")); }),
                  "here: is not a JSON object"));
 }

@@ -11,33 +11,28 @@
 #include "models/model_as.h"
 #include "models/registry.h"
 #include "ops/ops.h"
+#include "tests/models/in_f64.h"
 
 using namespace fovea;
 using nlohmann::json;
+using tests::in_f64;
 
 namespace {
 
-const json kTiny = {{"family", "mae"},        {"img_size", {8, 12}}, {"patch_size", 2},
-                    {"embed_dim", 8},         {"depth", 2},          {"num_heads", 2},
-                    {"decoder_embed_dim", 8}, {"decoder_depth", 1},  {"decoder_num_heads", 2}};
+const json kTinyMae = {{"family", "mae"},        {"img_size", {8, 12}}, {"patch_size", 2},
+                       {"embed_dim", 8},         {"depth", 2},          {"num_heads", 2},
+                       {"decoder_embed_dim", 8}, {"decoder_depth", 1},  {"decoder_num_heads", 2}};
 constexpr std::int64_t kPatches = 24;
 
-std::unique_ptr<Mae> tiny(json changes = json::object()) {
-  json config = kTiny;
+std::unique_ptr<Mae> tiny_mae(json changes = json::object()) {
+  json config = kTinyMae;
   config.update(changes);
-  return model_as<Mae>(make_model_from_config(config, 3, {DType::f64, {}}));
+  return model_as<Mae>(make_model_from_config(config, 3, kF64));
 }
 
-Context in_f64() {
-  Context ctx;
-  ctx.activations = DType::f64;
-  return ctx;
-}
-Tensor images(std::uint64_t stream) {
-  return rand_normal({2, 3, 8, 12}, {0, 1}, {1, stream}, {DType::f64, {}});
-}
+Tensor mae_images(std::uint64_t stream) { return tests::drawn({2, 3, 8, 12}, stream); }
 Masking masking(std::int64_t kept) {
-  return {rand_uniform({2, kPatches}, {0, 1}, {5}, {DType::f64, {}}), kept};
+  return {rand_uniform({2, kPatches}, {0, 1}, {5}, kF64), kept};
 }
 
 /// `changed` where a patch is hidden, else `x`.
@@ -125,17 +120,17 @@ TEST_CASE("equal noise keeps the order of the patches") {
 }
 
 TEST_CASE("the encoder sees nothing of what is hidden, and the loss nothing of what is not") {
-  const auto model = tiny();
+  const auto model = tiny_mae();
   const Mae& mae = *model;
   const Masking m = masking(mae.config().kept());
-  const Tensor x = images(1), other = with_other_holes(x, images(2), m);
+  const Tensor x = mae_images(1), other = with_other_holes(x, mae_images(2), m);
   Context ctx = in_f64();
   const Reconstruction first = mae.reconstruct(x, m, ctx), second = mae.reconstruct(other, m, ctx);
   CHECK(first.latent.to_vector() == second.latent.to_vector());
   CHECK(first.pixels.to_vector() == second.pixels.to_vector());
   CHECK(mae.loss(x, m, first.pixels).item() != mae.loss(other, m, first.pixels).item());
 
-  const Tensor seen = with_other_holes(images(2), x, m);  // x where hidden, else another image
+  const Tensor seen = with_other_holes(mae_images(2), x, m);  // x where hidden, else another image
   CHECK(mae.loss(seen, m, first.pixels).item() ==
         doctest::Approx(mae.loss(x, m, first.pixels).item()).epsilon(1e-12));
   CHECK(mae.reconstruct(seen, m, ctx).latent.to_vector() != first.latent.to_vector());
@@ -145,7 +140,7 @@ TEST_CASE(
     "with nothing hidden the encoder is the ViT of its weights, its tokens in another order") {
   for (const char* const positions : {"sincos", "learned"}) {
     INFO("positions: ", std::string(positions));
-    const auto model = tiny({{"pos_embed", positions}});
+    const auto model = tiny_mae({{"pos_embed", positions}});
     const auto vit = make_model_from_config({{"family", "vit"},
                                              {"img_size", {8, 12}},
                                              {"patch_size", 2},
@@ -155,21 +150,21 @@ TEST_CASE(
                                              {"num_classes", 3},
                                              {"global_pool", "avg"},  // all tokens are computed
                                              {"fc_norm", false}},
-                                            4, {DType::f64, {}});
+                                            4, kF64);
     load_state(*vit, state_of(*model), {}, {.finetune = true});
     Context ctx = in_f64(), plain = in_f64();
     Tensor last;
     ctx.tap = [&](std::string_view name, const Tensor& value) {
       if (name == "feat/1") last = value;
     };
-    static_cast<void>(vit->probe(images(1), ctx));
+    static_cast<void>(vit->probe(mae_images(1), ctx));
     const ParameterStore& store = model->store();
     const Tensor tokens =
         ops::layer_norm(last, store.find("norm.weight"), store.find("norm.bias"), 1e-6);
 
     const Masking all = masking(kPatches);
     CHECK(ops::sum(all.hidden).item() == 0);
-    const Tensor latent = model->reconstruct(images(1), all, plain).latent;
+    const Tensor latent = model->reconstruct(mae_images(1), all, plain).latent;
     REQUIRE(latent.shape() == tokens.shape());
     for (std::int64_t row = 0; row < 2 * (1 + kPatches); ++row) {
       const std::int64_t image = row / (1 + kPatches), token = row % (1 + kPatches);
@@ -185,11 +180,11 @@ TEST_CASE(
 }
 
 TEST_CASE("the encoder works on visible tokens only, whose order does not matter") {
-  const auto model = tiny();
+  const auto model = tiny_mae();
   const Mae& mae = *model;
   Context ctx = in_f64();
-  const Tensor x = images(1);
-  const Tensor noise = rand_uniform({2, kPatches}, {0, 1}, {5}, {DType::f64, {}});
+  const Tensor x = mae_images(1);
+  const Tensor noise = rand_uniform({2, kPatches}, {0, 1}, {5}, kF64);
   const Masking m(noise, 6);
   const Reconstruction first = mae.reconstruct(x, m, ctx);
   CHECK(first.latent.shape() == Shape{2, 7, 8});
@@ -203,7 +198,7 @@ TEST_CASE("the encoder works on visible tokens only, whose order does not matter
 }
 
 TEST_CASE("blocks that are computed again give the same bits, and the decoder's are named") {
-  const auto model = tiny();
+  const auto model = tiny_mae();
   const Mae& mae = *model;
   const Masking m = masking(mae.config().kept());
   std::vector<double> gradients[2];
@@ -214,7 +209,7 @@ TEST_CASE("blocks that are computed again give the same bits, and the decoder's 
     ctx.training = true;
     ctx.recompute_blocks = again;
     if (!again) ctx.tap = [&](std::string_view name, const Tensor&) { shown.emplace_back(name); };
-    backward(mae.loss(images(1), m, mae.reconstruct(images(1), m, ctx).pixels));
+    backward(mae.loss(mae_images(1), m, mae.reconstruct(mae_images(1), m, ctx).pixels));
     gradients[again] = model->store().find("blocks.0.attn.qkv.weight").grad().to_vector();
   }
   CHECK(gradients[0] == gradients[1]);
@@ -234,10 +229,10 @@ TEST_CASE("a patch's values are in the order row, column, channel") {
 
 TEST_CASE("a perfect prediction has no loss, with and without normalised targets") {
   for (const bool normalised : {false, true}) {
-    const auto model = tiny({{"norm_pix_loss", normalised}});
+    const auto model = tiny_mae({{"norm_pix_loss", normalised}});
     const Mae& mae = *model;
     const Masking m = masking(mae.config().kept());
-    const Tensor x = images(1);
+    const Tensor x = mae_images(1);
     Tensor target = patch_pixels(x, 2);
     if (normalised) {
       target = (target - ops::mean(target, {2}, true)) /
@@ -249,36 +244,36 @@ TEST_CASE("a perfect prediction has no loss, with and without normalised targets
 }
 
 TEST_CASE("a mask that hides nothing or everything is refused, with the ratios that would do") {
-  CHECK_THROWS_WITH_AS(tiny({{"mask_ratio", 0.0}}),
+  CHECK_THROWS_WITH_AS(tiny_mae({{"mask_ratio", 0.0}}),
                        "mae config: mask_ratio 0 hides 0 of 24 patches; above 0 and up to 0.9583 "
                        "it hides some patches and keeps some",
                        Error);
-  CHECK_THROWS_AS(tiny({{"mask_ratio", 0.99}}), Error);
-  CHECK_NOTHROW(tiny({{"mask_ratio", 0.95}}));
+  CHECK_THROWS_AS(tiny_mae({{"mask_ratio", 0.99}}), Error);
+  CHECK_NOTHROW(tiny_mae({{"mask_ratio", 0.95}}));
   for (const std::int64_t side : {2, 4, 5, 7, 12, 14, 16, 50}) {  // the ratio that the error names
     const json square{{"img_size", side}, {"patch_size", 1}};
     CAPTURE(side);
     try {
       json all = square;
       all["mask_ratio"] = 1.0;
-      static_cast<void>(tiny(all));
+      static_cast<void>(tiny_mae(all));
       FAIL("a mask of everything passed");
     } catch (const Error& error) {
       const std::string text = error.what();
       json most = square;
       most["mask_ratio"] = std::stod(text.substr(text.find("up to ") + 6));
-      CHECK_NOTHROW(tiny(most));
+      CHECK_NOTHROW(tiny_mae(most));
     }
   }
-  CHECK_THROWS_AS(tiny({{"img_size", {2, 2}}}), Error);
-  CHECK_THROWS_AS(tiny({{"pos_embed", "none"}}), Error);
-  CHECK_THROWS_AS(tiny({{"decoder_depth", 0}}), Error);  // hidden patches would see no encoder
-  CHECK_THROWS_AS(tiny({{"decoder_embed_dim", 9}, {"decoder_num_heads", 3}}), Error);  // sincos
+  CHECK_THROWS_AS(tiny_mae({{"img_size", {2, 2}}}), Error);
+  CHECK_THROWS_AS(tiny_mae({{"pos_embed", "none"}}), Error);
+  CHECK_THROWS_AS(tiny_mae({{"decoder_depth", 0}}), Error);  // hidden patches would see no encoder
+  CHECK_THROWS_AS(tiny_mae({{"decoder_embed_dim", 9}, {"decoder_num_heads", 3}}), Error);  // sincos
 }
 
 TEST_CASE("what stays is rounded down, in f64, as the official code does") {
   const auto kept = [](const json& size, double ratio) {
-    const auto model = tiny({{"img_size", size}, {"mask_ratio", ratio}});
+    const auto model = tiny_mae({{"img_size", size}, {"mask_ratio", ratio}});
     return model->config().kept();
   };
   CHECK(kept({10, 10}, 0.6) == 10);  // of 25

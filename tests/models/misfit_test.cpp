@@ -22,21 +22,21 @@ std::unique_ptr<Model> small(const json& more = json::object()) {
   return make_model_from_config(config, 1);
 }
 
-std::string refusal(const TensorMap& tensors, const LoadOptions& options = {}) {
+std::string misfit_error(const TensorMap& tensors, const LoadOptions& options = {}) {
   return message_of([&] { load_state(*small(), tensors, {}, options); });
 }
 
-std::string refusal_with(const std::string& name, const Shape& shape) {
+std::string misfit_error_with(const std::string& name, const Shape& shape) {
   TensorMap tensors = state_of(*small());
   tensors[name] = zeros(shape);
-  return refusal(tensors);
+  return misfit_error(tensors);
 }
 
 }  // namespace
 
 TEST_CASE("a misfit says how many tensors fit and the first names; all names are for --verbose") {
   const TensorMap deep = state_of(*small({{"depth", 24}}));
-  const std::string said = refusal(deep);
+  const std::string said = misfit_error(deep);
   CHECK(said.size() < 800);  // ten lines of a terminal
   CHECK(std::count(said.begin(), said.end(), '\n') == 0);
   CHECK(contains(said,
@@ -47,31 +47,33 @@ TEST_CASE("a misfit says how many tensors fit and the first names; all names are
   CHECK(contains(said, "--verbose lists all names"));
   LoadOptions verbose;
   verbose.all_names = true;
-  const std::string all = refusal(deep, verbose);
+  const std::string all = misfit_error(deep, verbose);
   CHECK(contains(all, "blocks.23.norm2.weight"));
   CHECK_FALSE(contains(all, "--verbose"));
 }
 
 TEST_CASE("a misfit names the probable reason") {
-  CHECK(contains(refusal(state_of(*small({{"embed_dim", 24}}))), "another width: 24, expected 12"));
-  CHECK_FALSE(contains(refusal(state_of(*small({{"embed_dim", 24}}))), "width of the MLP"));
-  CHECK(contains(refusal(state_of(*small({{"patch_size", 8}}))),
+  CHECK(contains(misfit_error(state_of(*small({{"embed_dim", 24}}))),
+                 "another width: 24, expected 12"));
+  CHECK_FALSE(contains(misfit_error(state_of(*small({{"embed_dim", 24}}))), "width of the MLP"));
+  CHECK(contains(misfit_error(state_of(*small({{"patch_size", 8}}))),
                  "another patch size: 8, expected 4"));
-  CHECK(contains(refusal(state_of(*small({{"mlp_ratio", 2}}))),
+  CHECK(contains(misfit_error(state_of(*small({{"mlp_ratio", 2}}))),
                  "another width of the MLP: 24, expected 48"));
-  CHECK(contains(refusal(state_of(*small({{"num_classes", 7}}))),
+  CHECK(contains(misfit_error(state_of(*small({{"num_classes", 7}}))),
                  "another number of classes: 7, expected 5"));
-  CHECK(contains(refusal(state_of(*small({{"num_classes", 0}}))),
+  CHECK(contains(misfit_error(state_of(*small({{"num_classes", 0}}))),
                  "the file has no head for classes; --finetune starts a new one"));
-  CHECK(contains(refusal_with("blocks.0.gamma_1", {12}),
+  CHECK(contains(misfit_error_with("blocks.0.gamma_1", {12}),
                  "the file has layer scale: blocks.0.ls1.gamma"));
-  CHECK(contains(refusal_with("reg_token", {1, 4, 12}), "the file has register tokens: reg_token"));
-  CHECK(contains(refusal_with("head_dist.weight", {5, 12}),
+  CHECK(contains(misfit_error_with("reg_token", {1, 4, 12}),
+                 "the file has register tokens: reg_token"));
+  CHECK(contains(misfit_error_with("head_dist.weight", {5, 12}),
                  "the head of a distilled model: deit_..._distilled: head_dist.weight"));
-  CHECK(contains(refusal_with("norm_pre.weight", {12}), "a norm before the blocks"));
-  CHECK(contains(refusal_with("text_model.x", {12}), "a text tower: text_model.x"));
-  CHECK(contains(refusal_with("head.mlp.0.weight", {12}), "a projection head"));
-  CHECK(contains(refusal(state_of(*small({{"global_pool", "avg"}}))), "a norm after average"));
+  CHECK(contains(misfit_error_with("norm_pre.weight", {12}), "a norm before the blocks"));
+  CHECK(contains(misfit_error_with("text_model.x", {12}), "a text tower: text_model.x"));
+  CHECK(contains(misfit_error_with("head.mlp.0.weight", {12}), "a projection head"));
+  CHECK(contains(misfit_error(state_of(*small({{"global_pool", "avg"}}))), "a norm after average"));
 }
 
 TEST_CASE("a missing part of the model is named too") {

@@ -9,6 +9,7 @@
 #include "models/checkpoints/checkpoint.h"
 #include "models/checkpoints/pretrained.h"
 #include "models/registry.h"
+#include "tests/models/same_tensors.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/torch_state.h"
 
@@ -47,16 +48,7 @@ TensorMap together(TensorMap a, const TensorMap& b) {
   return a;
 }
 
-void check_same(const TensorMap& a, const TensorMap& b) {
-  REQUIRE(a.size() == b.size());
-  for (const auto& entry : a) {
-    CAPTURE(entry.first);
-    REQUIRE(b.contains(entry.first));
-    CHECK(entry.second.to_vector() == b.at(entry.first).to_vector());
-  }
-}
-
-std::string refusal(const TensorMap& tensors) {
+std::string names_error(const TensorMap& tensors) {
   return message_of([&] { static_cast<void>(official_weights(tensors)); });
 }
 
@@ -121,12 +113,12 @@ TEST_CASE("the only encoder of a file is used, and the note says what is ignored
 
 TEST_CASE("several encoders are listed by their prefixes") {
   const TensorMap state = without_head(small_state());
-  const std::string moco = refusal(together(with_prefix("module.base_encoder.", state),
-                                            with_prefix("module.momentum_encoder.", state)));
+  const std::string moco = names_error(together(with_prefix("module.base_encoder.", state),
+                                                with_prefix("module.momentum_encoder.", state)));
   CHECK(moco ==
         "contains 2 encoders, expected one; --weights-key selects one of \"module.base_encoder\" "
         "(30 tensors), \"module.momentum_encoder\" (30 tensors)");
-  const std::string nested = refusal(together(state, with_prefix("ema.", state)));
+  const std::string nested = names_error(together(state, with_prefix("ema.", state)));
   CHECK(contains(nested, "selects one of \".\" (30 tensors), \"ema\" (30 tensors)"));
 }
 
@@ -145,7 +137,7 @@ TEST_CASE("a prefix chooses an encoder, with or without what wrappers add") {
 }
 
 TEST_CASE("equal names with and without a prefix are an error") {
-  CHECK(contains(refusal({{"module.x", zeros({1})}, {"x", zeros({1})}}),
+  CHECK(contains(names_error({{"module.x", zeros({1})}, {"x", zeros({1})}}),
                  "x appears twice, with and without a prefix"));
 }
 

@@ -11,6 +11,8 @@
 #include "models/classifier.h"
 #include "models/model.h"
 #include "models/model_as.h"
+#include "ops/arithmetic.h"
+#include "ops/reduce.h"
 
 namespace fovea::tests {
 
@@ -28,6 +30,11 @@ inline double worst_difference(const std::vector<double>& a, const std::vector<d
   double worst = 0;
   for (std::size_t i = 0; i < a.size(); ++i) worst = std::max(worst, std::abs(a[i] - b[i]));
   return worst;
+}
+
+/// The same, of tensors; NaN if either has one.
+inline double largest_difference(const Tensor& a, const Tensor& b) {
+  return ops::amax(ops::abs(a - b)).item();
 }
 
 }  // namespace fovea::tests

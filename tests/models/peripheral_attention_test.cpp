@@ -12,15 +12,10 @@
 #include "ops/order.h"
 #include "ops/reduce.h"
 #include "tests/models/outputs.h"
+#include "tests/support/f64.h"
 
 using namespace fovea;
 using tests::worst_difference;
-
-namespace {
-
-constexpr TensorOptions kF64{DType::f64, {}};
-
-}  // namespace
 
 TEST_CASE("the position attention of a new model has the values of the official code") {
   const PositionConfig c;  // 14x14, four heads

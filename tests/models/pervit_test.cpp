@@ -20,6 +20,7 @@
 #include "optim/optimizer.h"
 #include "tests/models/outputs.h"
 #include "tests/support/errors.h"
+#include "tests/support/f64.h"
 #include "tests/support/shapes.h"
 
 using namespace fovea;
@@ -30,10 +31,8 @@ using tests::worst_difference;
 
 namespace {
 
-constexpr TensorOptions kF64{DType::f64, {}};
-
 /// Two stages on a 3x3 grid.
-json tiny(const json& more = json::object()) {
+json tiny_pervit(const json& more = json::object()) {
   json config{{"family", "pervit"},  {"img_size", {12, 12}},
               {"num_classes", 5},    {"convstem_dims", {3, 6, 8}},
               {"emb_dims", {8, 12}}, {"depths", {1, 2}},
@@ -138,7 +137,7 @@ TEST_CASE("parameter counts and multiply-adds are those of the official models")
 }
 
 TEST_CASE("parameters have the official names, in the official order") {
-  const auto model = make_model_from_config(tiny({{"depths", {1, 1}}}));
+  const auto model = make_model_from_config(tiny_pervit({{"depths", {1, 1}}}));
   std::vector<std::string> modules;
   for (const Parameter& p : model->store().parameters()) {
     std::string module = p.name.substr(0, p.name.rfind('.'));
@@ -184,8 +183,8 @@ TEST_CASE("parameters have the official names, in the official order") {
 }
 
 TEST_CASE("with an infinite bias of gn2 it is softmax attention") {
-  const auto full = make_model_from_config(tiny(), 1, kF64);
-  const auto plain = make_model_from_config(tiny({{"phi_p", false}}), 1, kF64);
+  const auto full = make_model_from_config(tiny_pervit(), 1, kF64);
+  const auto plain = make_model_from_config(tiny_pervit({{"phi_p", false}}), 1, kF64);
   const NoGrad no_grad;
   for (const Parameter& p : full->store().parameters()) {
     if (p.name.ends_with("gn2.bias")) p.tensor.fill_(1e4);
@@ -200,8 +199,9 @@ TEST_CASE("with an infinite bias of gn2 it is softmax attention") {
 TEST_CASE(
     "position attention starts narrow and low in the first block, wide and high in the last") {
   const auto starts = [](const char* init, const std::string& name) {
-    const auto model = make_model_from_config(tiny({{"ppe_init", init}, {"ppe_init_noise", 0}}),
-                                              1);  // three blocks
+    const auto model =
+        make_model_from_config(tiny_pervit({{"ppe_init", init}, {"ppe_init_noise", 0}}),
+                               1);  // three blocks
     std::vector<double> values;
     for (const char* block : {"0", "1", "2"}) {
       const Tensor p =
@@ -225,7 +225,7 @@ TEST_CASE(
 
 TEST_CASE("hidden channels start equal and stay equal, bit by bit; heads and noise tell apart") {
   const Tensor images = random_images(8, 16, DType::f32);
-  const auto model = make_model_from_config(tiny({{"img_size", {16, 16}}}), 1);
+  const auto model = make_model_from_config(tiny_pervit({{"img_size", {16, 16}}}), 1);
   Optimizer optimizer(model->store(), {});
   for (int i = 0; i < 5; ++i) step(*model, optimizer, images);
   const auto spread = [&](const std::string& name, std::int64_t channels, bool equal) {
@@ -246,7 +246,7 @@ TEST_CASE("hidden channels start equal and stay equal, bit by bit; heads and noi
     CHECK(kernel.at(0) != kernel.at(1));  // taps
   }
   spread("rpe_proj.weight", 0, true);
-  const auto noisy = make_model_from_config(tiny({{"ppe_init_noise", 1e-3}}), 1);
+  const auto noisy = make_model_from_config(tiny_pervit({{"ppe_init_noise", 1e-3}}), 1);
   const Tensor conv1 = noisy->store().find("blocks.0.attn.activation.conv1.weight");
   CHECK(conv1.at(0) != conv1.at(1));
   CHECK(std::abs(conv1.at(0) - 0.02) < 0.01);
@@ -254,10 +254,10 @@ TEST_CASE("hidden channels start equal and stay equal, bit by bit; heads and noi
 
 TEST_CASE("what is kept of position attention is what would be computed again") {
   const Tensor images = random_images(8, 12, DType::f32);
-  const auto model = make_model_from_config(tiny(), 1);
+  const auto model = make_model_from_config(tiny_pervit(), 1);
   disturb(*model);
   const auto check_against_new = [&] {
-    const auto fresh = make_model_from_config(tiny(), 2);
+    const auto fresh = make_model_from_config(tiny_pervit(), 2);
     load_state(*fresh, state_of(*model));
     CHECK(logits_of(*model, images) == logits_of(*fresh, images));
   };
@@ -267,7 +267,7 @@ TEST_CASE("what is kept of position attention is what would be computed again") 
   step(*model, optimizer, images);
   check_against_new();  // after a step that trained with the kept values
   CHECK(logits_of(*model, images) != before);
-  const auto other = make_model_from_config(tiny(), 3);
+  const auto other = make_model_from_config(tiny_pervit(), 3);
   disturb(*other);
   load_state(*model, state_of(*other));
   CHECK(logits_of(*model, images) == logits_of(*other, images));
@@ -275,7 +275,7 @@ TEST_CASE("what is kept of position attention is what would be computed again") 
 
 TEST_CASE("one batch and the same images in two give the same gradients") {
   // Without the stem, whose batch norm looks at the batch.
-  const json config = tiny({{"conv_stem", false}, {"patch_size", 4}});
+  const json config = tiny_pervit({{"conv_stem", false}, {"patch_size", 4}});
   const Tensor images = random_images(4, 12, DType::f64), labels = some_labels(4);
   const auto whole = make_model_from_config(config, 1, kF64);
   const auto halves = make_model_from_config(config, 1, kF64);
@@ -301,7 +301,7 @@ TEST_CASE("one batch and the same images in two give the same gradients") {
 
 TEST_CASE("gradients do not depend on the number of threads") {
   const Tensor images = random_images(8, 16, DType::f32);
-  const json config = tiny({{"img_size", {16, 16}}});
+  const json config = tiny_pervit({{"img_size", {16, 16}}});
   std::vector<std::map<std::string, std::vector<double>>> results;
   for (const int threads : {1, 3}) {
     set_num_threads(threads);
@@ -317,7 +317,8 @@ TEST_CASE("gradients do not depend on the number of threads") {
 
 TEST_CASE("a gradient of position attention that would be lost is an error") {
   const Tensor images = random_images(2, 12, DType::f32);
-  const auto model = make_model_from_config(tiny(), 1), other = make_model_from_config(tiny(), 2);
+  const auto model = make_model_from_config(tiny_pervit(), 1),
+             other = make_model_from_config(tiny_pervit(), 2);
   add_gradients(*model, images, some_labels(2), 1);
   load_state(*model, state_of(*other));
   check_error([&] { static_cast<void>(logits_of(*model, images)); }, "finish_backward()");
@@ -325,7 +326,7 @@ TEST_CASE("a gradient of position attention that would be lost is an error") {
 
 TEST_CASE("an image is seen alike alone and within a batch") {
   const Tensor images = random_images(8, 12, DType::f32);
-  const auto model = make_model_from_config(tiny(), 1);
+  const auto model = make_model_from_config(tiny_pervit(), 1);
   disturb(*model);
   const std::vector<double> all = logits_of(*model, images);
   const std::vector<double> one = logits_of(*model, ops::slice(images, 0, 3, 4).contiguous());
@@ -336,7 +337,7 @@ TEST_CASE(
     "position attention stays f32 beside bf16 activations, and one query serves all for lrn") {
   const Tensor images = random_images(2, 12, DType::f32);
   for (const char* embed : {"euc", "lrn"}) {
-    const auto model = make_model_from_config(tiny({{"ppe_embed", embed}}), 1);
+    const auto model = make_model_from_config(tiny_pervit({{"ppe_embed", embed}}), 1);
     std::map<std::string, Tensor> shown;
     Context ctx = context(false, DType::bf16);
     ctx.tap = [&](std::string_view name, const Tensor& x) { shown[std::string(name)] = x; };
@@ -353,7 +354,7 @@ TEST_CASE(
 }
 
 TEST_CASE("the stem counts its batches, and files without the count load") {
-  const auto model = make_model_from_config(tiny(), 1);
+  const auto model = make_model_from_config(tiny_pervit(), 1);
   Context ctx = context(true, DType::f32);
   static_cast<void>(model->probe(random_images(2, 12, DType::f32), ctx));
   static_cast<void>(model->probe(random_images(2, 12, DType::f32), ctx));
@@ -361,27 +362,28 @@ TEST_CASE("the stem counts its batches, and files without the count load") {
   CHECK(model->store().find(count).item() == 2);
   TensorMap state = state_of(*model);
   state.erase(count);
-  const auto other = make_model_from_config(tiny(), 2);
+  const auto other = make_model_from_config(tiny_pervit(), 2);
   CHECK(load_state(*other, state).kept == std::vector<std::string>{count});
 }
 
 TEST_CASE("any square grid takes the weights; learned tables are resized to it") {
-  const auto small = make_model_from_config(tiny(), 1);
-  const auto large = make_model_from_config(tiny({{"img_size", {20, 20}}}), 2);
+  const auto small = make_model_from_config(tiny_pervit(), 1);
+  const auto large = make_model_from_config(tiny_pervit({{"img_size", {20, 20}}}), 2);
   load_state(*large, state_of(*small));
   CHECK(logits_of(*large, random_images(1, 20, DType::f32)).size() == 5);
-  const auto lrn = make_model_from_config(tiny({{"ppe_embed", "lrn"}}), 1);
-  const auto other = make_model_from_config(tiny({{"ppe_embed", "lrn"}, {"img_size", 20}}), 1);
+  const auto lrn = make_model_from_config(tiny_pervit({{"ppe_embed", "lrn"}}), 1);
+  const auto other =
+      make_model_from_config(tiny_pervit({{"ppe_embed", "lrn"}, {"img_size", 20}}), 1);
   CHECK(load_state(*other, state_of(*lrn)).resized == std::vector<std::string>{"rpe_vec"});
-  const auto learned = make_model_from_config(tiny({{"pos_embed", "learned"}}), 1);
+  const auto learned = make_model_from_config(tiny_pervit({{"pos_embed", "learned"}}), 1);
   const auto resized =
-      make_model_from_config(tiny({{"pos_embed", "learned"}, {"img_size", 20}}), 1);
+      make_model_from_config(tiny_pervit({{"pos_embed", "learned"}, {"img_size", 20}}), 1);
   CHECK(load_state(*resized, state_of(*learned)).resized == std::vector<std::string>{"pos_embed"});
 }
 
 TEST_CASE("impossible settings are refused by name") {
   const auto refused = [](const json& change, const std::string& part) {
-    check_error([&] { static_cast<void>(make_model_from_config(tiny(change))); }, part);
+    check_error([&] { static_cast<void>(make_model_from_config(tiny_pervit(change))); }, part);
   };
   refused({{"img_size", {12, 16}}}, "img_size 12x16 is not square");
   refused({{"img_size", 14}}, "img_size 14 is not divisible by 4");
@@ -403,7 +405,7 @@ TEST_CASE("impossible settings are refused by name") {
   refused({{"ppe_inti", "rand"}}, "ppe_init");
   check_error(
       [] {
-        const auto model = make_model_from_config(tiny());
+        const auto model = make_model_from_config(tiny_pervit());
         static_cast<void>(logits_of(*model, random_images(1, 8, DType::f32)));
       },
       "PerViT: got images [1, 3, 8, 8], expected [B, 3, 12, 12]");

@@ -1,8 +1,6 @@
 // The Pixel Transformer: what positions are worth, the permutation study, and long sequences.
 #include <doctest/doctest.h>
 
-#include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "engine/autograd.h"
@@ -14,13 +12,14 @@
 #include "ops/index.h"
 #include "ops/loss.h"
 #include "ops/view.h"
+#include "tests/models/outputs.h"
+#include "tests/support/f64.h"
 
 using namespace fovea;
 using nlohmann::json;
+using tests::largest_difference;
 
 namespace {
-
-constexpr TensorOptions kF64{DType::f64, {}};
 
 json pixels(const json& more = json::object()) {
   json config{{"family", "pit"}, {"img_size", {6, 5}}, {"num_classes", 4},
@@ -44,13 +43,6 @@ Tensor shuffled(const Tensor& images) {
       {DType::i64, {}});
   const Tensor flat = ops::reshape(images, {images.size(0), images.size(1), pixels});
   return ops::reshape(ops::index_select(flat, 2, order), images.shape());
-}
-
-double largest_difference(const Tensor& a, const Tensor& b) {
-  const std::vector<double> x = a.to_vector(), y = b.to_vector();
-  double most = 0;
-  for (std::size_t i = 0; i < x.size(); ++i) most = std::max(most, std::abs(x[i] - y[i]));
-  return most;
 }
 
 }  // namespace

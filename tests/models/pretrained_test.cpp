@@ -4,20 +4,20 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "base/temporary_folder.h"
 #include "engine/autograd.h"
 #include "formats/safetensors.h"
 #include "models/checkpoints/pretrained.h"
 #include "models/permutation.h"
 #include "models/registry.h"
 #include "ops/resize.h"
+#include "tests/support/temporary_folder.h"
 
 using namespace fovea;
 using nlohmann::json;
 
 namespace {
 
-std::unique_ptr<Model> tiny(const json& more, std::uint64_t seed) {
+std::unique_ptr<Model> tiny_vit(const json& more, std::uint64_t seed) {
   json config{{"family", "vit"}, {"img_size", {8, 8}}, {"patch_size", 4}, {"num_classes", 5},
               {"embed_dim", 12}, {"depth", 1},         {"num_heads", 3}};
   if (more.is_object()) config.update(more);
@@ -39,26 +39,21 @@ void check_equal(const Model& a, const Model& b) {
   }
 }
 
-std::string message_of(Model& model, const TensorMap& tensors) {
-  try {
-    load_state(model, tensors);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
+std::string loading_error(Model& model, const TensorMap& tensors) {
+  return message_of([&] { load_state(model, tensors); });
 }
 
 }  // namespace
 
 TEST_CASE("a saved model comes back bit for bit, with its settings") {
   const TemporaryFile file;
-  const auto model = tiny({{"global_pool", "avg"}, {"permutation", true}, {"permute_T", 5}}, 1);
+  const auto model = tiny_vit({{"global_pool", "avg"}, {"permutation", true}, {"permute_T", 5}}, 1);
   save_model(file.path, *model);
   const auto again = load_model(file.path);
   CHECK(again->info().config == model->info().config);
   check_equal(*model, *again);
 
-  const auto other = tiny({{"global_pool", "avg"}, {"permutation", true}, {"permute_T", 5}}, 2);
+  const auto other = tiny_vit({{"global_pool", "avg"}, {"permutation", true}, {"permute_T", 5}}, 2);
   const LoadReport report = load_weights(*other, file.path);
   CHECK(report.resized.empty());
   CHECK(report.kept.empty());
@@ -66,7 +61,7 @@ TEST_CASE("a saved model comes back bit for bit, with its settings") {
 }
 
 TEST_CASE("prefixes of wrappers are dropped") {
-  const auto model = tiny({}, 1), other = tiny({}, 2);
+  const auto model = tiny_vit({}, 1), other = tiny_vit({}, 2);
   TensorMap wrapped;
   for (const auto& [name, tensor] : state_of(*model)) {
     wrapped["module._orig_mod." + name] = tensor;
@@ -76,8 +71,8 @@ TEST_CASE("prefixes of wrappers are dropped") {
 }
 
 TEST_CASE("position embeddings are resized to the model's grid, prefix rows kept") {
-  const auto square = tiny({}, 1);  // grid 2x2
-  const auto wide = tiny({{"img_size", {8, 16}}}, 2);
+  const auto square = tiny_vit({}, 1);  // grid 2x2
+  const auto wide = tiny_vit({{"img_size", {8, 16}}}, 2);
   const LoadReport report = load_state(*wide, state_of(*square));
   CHECK(report.resized == std::vector<std::string>{"pos_embed"});
   const NoGrad no_grad;
@@ -86,8 +81,8 @@ TEST_CASE("position embeddings are resized to the model's grid, prefix rows kept
   CHECK(wide->store().find("pos_embed").to_vector() == expected.to_vector());
 
   // From a grid that is not square only the metadata can tell; without them it does not fit.
-  const auto back = tiny({}, 3);
-  CHECK_THROWS_AS(load_state(*back, state_of(*tiny({{"img_size", {8, 12}}}, 2))), Error);
+  const auto back = tiny_vit({}, 3);
+  CHECK_THROWS_AS(load_state(*back, state_of(*tiny_vit({{"img_size", {8, 12}}}, 2))), Error);
   load_state(*back, state_of(*wide), {wide->info().config}, {PosResize::timm, false});
   const Tensor reduced =
       ops::resample_pos_embed(expected, 1, {2, 4}, {2, 2}, {ops::ResizeMode::bicubic, true});
@@ -95,8 +90,8 @@ TEST_CASE("position embeddings are resized to the model's grid, prefix rows kept
 }
 
 TEST_CASE("a fixed table is the model's own, but in fine-tuning it comes with the encoder") {
-  const auto a = tiny({{"pos_embed", "sincos"}}, 1);
-  const auto b = tiny({{"pos_embed", "sincos"}, {"img_size", {12, 8}}}, 2);
+  const auto a = tiny_vit({{"pos_embed", "sincos"}}, 1);
+  const auto b = tiny_vit({{"pos_embed", "sincos"}, {"img_size", {12, 8}}}, 2);
   const Tensor table = b->store().find("pos_embed");
   const std::vector<double> own = table.to_vector();
   CHECK(load_state(*b, state_of(*a)).kept == std::vector<std::string>{"pos_embed"});
@@ -110,7 +105,7 @@ TEST_CASE("a fixed table is the model's own, but in fine-tuning it comes with th
 }
 
 TEST_CASE("a learned table is resized although it is frozen") {
-  const auto a = tiny({}, 1), b = tiny({{"img_size", {12, 8}}}, 2);
+  const auto a = tiny_vit({}, 1), b = tiny_vit({{"img_size", {12, 8}}}, 2);
   const Tensor table = b->store().find("pos_embed");
   table.set_requires_grad(false);
   CHECK(load_state(*b, state_of(*a)).resized == std::vector<std::string>{"pos_embed"});
@@ -120,7 +115,7 @@ TEST_CASE("a learned table is resized although it is frozen") {
 }
 
 TEST_CASE("sin-cos check values: columns first, then rows") {
-  const auto model = tiny({{"pos_embed", "sincos"}, {"embed_dim", 8}, {"num_heads", 2}}, 1);
+  const auto model = tiny_vit({{"pos_embed", "sincos"}, {"embed_dim", 8}, {"num_heads", 2}}, 1);
   const Tensor table = model->store().find("pos_embed");  // [1, 1 + 2 * 2, 8]
   const double s0 = std::sin(1.0), s1 = std::sin(0.01), c0 = std::cos(1.0), c1 = std::cos(0.01);
   const std::vector<double> right{s0, s1, c0, c1, 0, 0, 1, 1}, below{0, 0, 1, 1, s0, s1, c0, c1};
@@ -132,8 +127,8 @@ TEST_CASE("sin-cos check values: columns first, then rows") {
 }
 
 TEST_CASE("fine-tuning keeps a head of another size, nothing else") {
-  const auto model = tiny({}, 1), other = tiny({{"num_classes", 7}}, 2);
-  CHECK(message_of(*other, state_of(*model)) ==
+  const auto model = tiny_vit({}, 1), other = tiny_vit({{"num_classes", 7}}, 2);
+  CHECK(loading_error(*other, state_of(*model)) ==
         "weights do not fit vit: 18 of its 20 tensors fit; 2 mis-shaped: head.weight is [5, 12], "
         "expected [7, 12], head.bias is [5], expected [7]; probable reason: another number of "
         "classes: 5, expected 7");
@@ -144,14 +139,14 @@ TEST_CASE("fine-tuning keeps a head of another size, nothing else") {
 }
 
 TEST_CASE("everything that does not fit is named at once, and nothing is changed") {
-  const auto model = tiny({}, 1), other = tiny({}, 2), reference = tiny({}, 2);
+  const auto model = tiny_vit({}, 1), other = tiny_vit({}, 2), reference = tiny_vit({}, 2);
   TensorMap tensors = state_of(*model);
   tensors.erase("cls_token");
   tensors.erase("norm.bias");
   tensors["pre_logits.fc.weight"] = zeros({12, 12});
   tensors["head.bias"] = zeros({6});
   tensors["head.weight"] = zeros({5, 12}, {DType::i64, {}});
-  CHECK(message_of(*other, tensors) ==
+  CHECK(loading_error(*other, tensors) ==
         "weights do not fit vit: 16 of its 20 tensors fit; 2 missing: cls_token, norm.bias; "
         "1 unexpected: pre_logits.fc.weight; 2 mis-shaped: head.weight is i64, expected "
         "f32, head.bias is [6], expected [5]; probable reason: the file has a representation layer "

@@ -13,6 +13,7 @@
 #include "ops/relative.h"
 #include "ops/softmax.h"
 #include "tests/support/errors.h"
+#include "tests/support/f64.h"
 
 using namespace fovea;
 using nlohmann::json;
@@ -20,8 +21,7 @@ using tests::check_error;
 
 namespace {
 
-constexpr TensorOptions kF64{DType::f64, {}};
-constexpr std::int64_t kBatch = 2, kHeads = 2, kWidth = 3, kChannels = kHeads * kWidth;
+constexpr std::int64_t kBatch = 2, kHeads = 2, kHeadWidth = 3, kTokenWidth = kHeads * kHeadWidth;
 
 /// Attention of one layer, and what the expected values are made from.
 struct Layer {
@@ -33,7 +33,7 @@ struct Layer {
   Layer(const TokenGrid& g, RelativePosition kind)
       : grid(g),
         attention(Scope(store) / "attn",
-                  {{.dim = kChannels, .heads = kHeads, .relative = kind, .block = 3}}) {
+                  {{.dim = kTokenWidth, .heads = kHeads, .relative = kind, .block = 3}}) {
     const NoGrad no_grad;
     std::uint64_t stream = 0;
     for (const Parameter& p : store.parameters()) {
@@ -41,14 +41,14 @@ struct Layer {
     }
     const Tensor weight = store.find("attn.proj.weight");  // so that out is the heads themselves
     weight.fill_(0);
-    for (std::int64_t i = 0; i < kChannels; ++i) weight.data<double>()[i * kChannels + i] = 1;
+    for (std::int64_t i = 0; i < kTokenWidth; ++i) weight.data<double>()[i * kTokenWidth + i] = 1;
     store.find("attn.proj.bias").fill_(0);
     Context ctx;
     ctx.tap = [this](std::string_view name, const Tensor& value) {
       if (name == "attn/3/qkv") qkv = value;
       if (name == "attn/3/bias") bias = value;
     };
-    const Tensor x = rand_normal({kBatch, grid.tokens(), kChannels}, {0, 1}, {9}, kF64);
+    const Tensor x = rand_normal({kBatch, grid.tokens(), kTokenWidth}, {0, 1}, {9}, kF64);
     out = attention(x, ctx, {grid, {}});
   }
 
@@ -56,7 +56,7 @@ struct Layer {
   /// Component c of q (0), k (1) or v (2).
   [[nodiscard]] double part(int which, std::int64_t b, std::int64_t h, std::int64_t token,
                             std::int64_t c) const {
-    return qkv.at(((b * L() + token) * 3 + which) * kChannels + h * kWidth + c);
+    return qkv.at(((b * L() + token) * 3 + which) * kTokenWidth + h * kHeadWidth + c);
   }
   [[nodiscard]] std::int64_t row(std::int64_t token) const {
     return (token - grid.prefix) / grid.size[1];
@@ -68,7 +68,7 @@ struct Layer {
 
 double table_entry(const Layer& l, const std::string& name, std::int64_t offset, std::int64_t c) {
   const std::int64_t clipped = std::max<std::int64_t>(-8, std::min<std::int64_t>(8, offset));
-  return l.store.find("attn." + name).at((clipped + 8) * kWidth + c);
+  return l.store.find("attn." + name).at((clipped + 8) * kHeadWidth + c);
 }
 
 /// a^K_ij or a^V_ij, component c.
@@ -104,21 +104,21 @@ void compare(const Layer& l, const Key& key, const Value& value) {
     double total = 0;
     for (std::int64_t j = 0; j < l.L(); ++j) {
       double content = 0, position = 0;
-      for (std::int64_t c = 0; c < kWidth; ++c) {
-        content += l.part(0, b, h, i, c) * l.part(1, b, h, j, c) / std::sqrt(double{kWidth});
-        position += l.part(0, b, h, i, c) * key(i, j, c) / std::sqrt(double{kWidth});
+      for (std::int64_t c = 0; c < kHeadWidth; ++c) {
+        content += l.part(0, b, h, i, c) * l.part(1, b, h, j, c) / std::sqrt(double{kHeadWidth});
+        position += l.part(0, b, h, i, c) * key(i, j, c) / std::sqrt(double{kHeadWidth});
       }
       worst_bias = std::max(worst_bias, std::abs(position - l.bias.at(row * l.L() + j)));
       weights.push_back(std::exp(content + position));
       total += weights.back();
     }
-    for (std::int64_t c = 0; c < kWidth; ++c) {
+    for (std::int64_t c = 0; c < kHeadWidth; ++c) {
       double sum = 0;
       for (std::int64_t j = 0; j < l.L(); ++j) {
         sum +=
             weights[static_cast<std::size_t>(j)] / total * (l.part(2, b, h, j, c) + value(i, j, c));
       }
-      const double ours = l.out.at((b * l.L() + i) * kChannels + h * kWidth + c);
+      const double ours = l.out.at((b * l.L() + i) * kTokenWidth + h * kHeadWidth + c);
       worst_out = std::max(worst_out, std::abs(sum - ours));
     }
   }

@@ -8,10 +8,9 @@
 #include "models/detector.h"
 #include "models/model_as.h"
 #include "models/registry.h"
+#include "tests/support/f64.h"
 
 namespace fovea::tests {
-
-inline const TensorOptions kF64{DType::f64, {}};
 
 /// Maps of a cell per 8 pixels.
 inline const nlohmann::json kTinyDetector = {
@@ -19,27 +18,13 @@ inline const nlohmann::json kTinyDetector = {
     {"nheads", 2},          {"enc_layers", 2},  {"dec_layers", 2},  {"dim_feedforward", 8},
     {"dropout", 0},         {"stem", 2},        {"planes", {2, 2}}, {"blocks", {1, 1}}};
 
-inline std::unique_ptr<Detector> tiny(const char* family,
-                                      const nlohmann::json& changes = nlohmann::json::object()) {
+inline std::unique_ptr<Detector> tiny_detector(
+    const char* family, const nlohmann::json& changes = nlohmann::json::object()) {
   nlohmann::json config = kTinyDetector;
   config["family"] = family;
   if (config["family"] == "ddetr") config["d_model"] = 32;
   config.update(changes);
   return model_as<Detector>(make_model_from_config(config, 3, kF64));
-}
-
-inline Context in_f64() {
-  Context ctx;
-  ctx.activations = DType::f64;
-  return ctx;
-}
-
-inline Tensor drawn(const Shape& shape, std::uint64_t stream) {
-  return rand_normal(shape, {0, 1}, {1, stream}, kF64);
-}
-
-inline bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
 }
 
 }  // namespace fovea::tests

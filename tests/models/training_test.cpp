@@ -24,14 +24,14 @@ using nlohmann::json;
 
 namespace {
 
-json tiny(const std::string& family, const json& more = json::object()) {
+json config_of(const std::string& family, const json& more = json::object()) {
   json config{{"family", family}, {"img_size", {8, 12}}, {"patch_size", 4}, {"num_classes", 5},
               {"embed_dim", 24},  {"depth", 2},          {"num_heads", 3}};
   config.update(more);
   return config;
 }
 
-json tiny_pervit(const json& more = json::object()) {
+json pervit_config(const json& more = json::object()) {
   json config{{"family", "pervit"},   {"img_size", {8, 8}},
               {"num_classes", 5},     {"convstem_dims", {3, 8, 24}},
               {"emb_dims", {24, 36}}, {"depths", {1, 1}},
@@ -40,24 +40,24 @@ json tiny_pervit(const json& more = json::object()) {
   return config;
 }
 
-json tiny_mae(const json& more = json::object()) {
-  json config = tiny("mae", {{"decoder_embed_dim", 24},
-                             {"decoder_depth", 1},
-                             {"decoder_num_heads", 3},
-                             {"mask_ratio", 0.5}});
+json mae_config(const json& more = json::object()) {
+  json config = config_of("mae", {{"decoder_embed_dim", 24},
+                                  {"decoder_depth", 1},
+                                  {"decoder_num_heads", 3},
+                                  {"mask_ratio", 0.5}});
   config.erase("num_classes");
   config.update(more);
   return config;
 }
 
-json tiny_dit(const json& more = json::object()) {
-  json config = tiny("dit", {{"in_chans", 3}, {"pos_embed", "sincos"}});
+json dit_config(const json& more = json::object()) {
+  json config = config_of("dit", {{"in_chans", 3}, {"pos_embed", "sincos"}});
   config.update(more);
   return config;
 }
 
-json tiny_depth(const json& more = json::object()) {
-  json config = tiny("depth");
+json depth_config(const json& more = json::object()) {
+  json config = config_of("depth");
   config.erase("num_classes");
   config.update(more);
   return config;
@@ -65,54 +65,55 @@ json tiny_depth(const json& more = json::object()) {
 
 /// One of each kind, and of each way through the code.
 std::vector<json> model_configs() {
-  return {tiny("vit"),
-          tiny("vit", {{"drop_path", 0.1}, {"pos_drop_rate", 0.1}}),
-          tiny("vit", {{"drop_rate", 0.1}, {"proj_drop_rate", 0.1}, {"attn_drop_rate", 0.1}}),
-          tiny("vit", {{"global_pool", "avg"}, {"pos_embed", "sincos"}}),
-          tiny("vit", {{"global_pool", "avg"}, {"fc_norm", false}, {"class_token", false}}),
-          tiny("vit", {{"no_embed_class", true}, {"qkv_bias", false}}),
-          tiny("vit", {{"pos_embed", "none"}, {"patch_size", 2}}),
-          tiny("vit", {{"permutation", true}, {"permute_T", 20}, {"permute_delta", 2}}),
-          // The class token, which has no place, is all that the last block is asked for.
-          tiny("vit", {{"pos_embed", "rpe2d"}, {"global_pool", "avg"}}),
-          tiny("vit", {{"irpe", true}}),
-          tiny("vit", {{"pos_embed_qk_first", true}}),
-          tiny("vit", {{"reg_tokens", 2}, {"pre_norm", true}, {"global_pool", "map"}}),
-          tiny("vit", {{"init_values", 0.1}, {"qk_norm", true}, {"scale_attn_norm", true}}),
-          tiny("vit", {{"mlp_layer", "swiglu"}, {"act_layer", "silu"}, {"scale_mlp_norm", true}}),
-          tiny("vit", {{"norm_layer", "rmsnorm"}, {"embed_norm_layer", "rmsnorm"}}),
-          tiny("vit", {{"block_fn", "res_post"}, {"mlp_layer", "glu"}, {"attn_drop_rate", 0.1}}),
-          tiny("vit", {{"attn_layer", "diff"}, {"attn_drop_rate", 0.1}, {"global_pool", "max"}}),
-          tiny("vit", {{"block_fn", "parallel_scaling"}, {"drop_path", 0.1}}),
-          tiny("vit", {{"block_fn", "diff_parallel_scaling"}, {"init_values", 0.1}}),
-          tiny("vit", {{"block_fn", "parallel_things"}, {"global_pool", "avgmax"}}),
-          tiny("pit", {{"patch_size", 1}}),
-          tiny("cpvt", {{"drop_path", 0.1}}),
-          tiny("cpvt", {{"peg_conv", "separable"}, {"peg_positions", {-1, 0}}, {"peg_stack", 2}}),
-          tiny("cpvt", {{"peg_conv", "full"}, {"pos_embed", "learned"}, {"peg_frozen", true}}),
-          tiny("cpvt", {{"patch_size", 2},
-                        {"class_token", false},
-                        {"global_pool", "avg"},
-                        {"peg_padding", "none"},
-                        {"pos_embed", "rpe2d"}}),
-          tiny_pervit({{"drop_path", 0.1}}),
-          tiny_pervit({{"ppe_embed", "lrn"}, {"ppe_init", "rand"}, {"cpe", false}}),
-          tiny_pervit({{"phi_c", false}, {"ppe_layers", 1}, {"pos_embed", "learned"}}),
-          tiny_pervit({{"phi_p", false}, {"conv_stem", false}, {"patch_size", 4}}),
-          tiny_pervit({{"ppe_frozen", true}, {"ppe_kernel", 1}}),
-          tiny("deit"),
-          tiny("deit", {{"distilled", false}}),
-          tiny_mae(),
-          tiny_mae({{"norm_pix_loss", true}, {"drop_path", 0.1}, {"pos_embed", "learned"}}),
-          tiny_depth({{"drop_path", 0.1}, {"reg_tokens", 2}, {"no_embed_class", true}}),
-          tiny_depth({{"peg_positions", {-1, 0}}, {"loss", "scale_invariant"}}),
-          tiny_dit(),
-          tiny_dit({{"learn_sigma", false}, {"class_dropout_prob", 0}, {"pos_embed", "learned"}}),
-          {{"family", "linear"}, {"img_size", {8, 12}}, {"num_classes", 5}}};
+  return {
+      config_of("vit"),
+      config_of("vit", {{"drop_path", 0.1}, {"pos_drop_rate", 0.1}}),
+      config_of("vit", {{"drop_rate", 0.1}, {"proj_drop_rate", 0.1}, {"attn_drop_rate", 0.1}}),
+      config_of("vit", {{"global_pool", "avg"}, {"pos_embed", "sincos"}}),
+      config_of("vit", {{"global_pool", "avg"}, {"fc_norm", false}, {"class_token", false}}),
+      config_of("vit", {{"no_embed_class", true}, {"qkv_bias", false}}),
+      config_of("vit", {{"pos_embed", "none"}, {"patch_size", 2}}),
+      config_of("vit", {{"permutation", true}, {"permute_T", 20}, {"permute_delta", 2}}),
+      // The class token, which has no place, is all that the last block is asked for.
+      config_of("vit", {{"pos_embed", "rpe2d"}, {"global_pool", "avg"}}),
+      config_of("vit", {{"irpe", true}}),
+      config_of("vit", {{"pos_embed_qk_first", true}}),
+      config_of("vit", {{"reg_tokens", 2}, {"pre_norm", true}, {"global_pool", "map"}}),
+      config_of("vit", {{"init_values", 0.1}, {"qk_norm", true}, {"scale_attn_norm", true}}),
+      config_of("vit", {{"mlp_layer", "swiglu"}, {"act_layer", "silu"}, {"scale_mlp_norm", true}}),
+      config_of("vit", {{"norm_layer", "rmsnorm"}, {"embed_norm_layer", "rmsnorm"}}),
+      config_of("vit", {{"block_fn", "res_post"}, {"mlp_layer", "glu"}, {"attn_drop_rate", 0.1}}),
+      config_of("vit", {{"attn_layer", "diff"}, {"attn_drop_rate", 0.1}, {"global_pool", "max"}}),
+      config_of("vit", {{"block_fn", "parallel_scaling"}, {"drop_path", 0.1}}),
+      config_of("vit", {{"block_fn", "diff_parallel_scaling"}, {"init_values", 0.1}}),
+      config_of("vit", {{"block_fn", "parallel_things"}, {"global_pool", "avgmax"}}),
+      config_of("pit", {{"patch_size", 1}}),
+      config_of("cpvt", {{"drop_path", 0.1}}),
+      config_of("cpvt", {{"peg_conv", "separable"}, {"peg_positions", {-1, 0}}, {"peg_stack", 2}}),
+      config_of("cpvt", {{"peg_conv", "full"}, {"pos_embed", "learned"}, {"peg_frozen", true}}),
+      config_of("cpvt", {{"patch_size", 2},
+                         {"class_token", false},
+                         {"global_pool", "avg"},
+                         {"peg_padding", "none"},
+                         {"pos_embed", "rpe2d"}}),
+      pervit_config({{"drop_path", 0.1}}),
+      pervit_config({{"ppe_embed", "lrn"}, {"ppe_init", "rand"}, {"cpe", false}}),
+      pervit_config({{"phi_c", false}, {"ppe_layers", 1}, {"pos_embed", "learned"}}),
+      pervit_config({{"phi_p", false}, {"conv_stem", false}, {"patch_size", 4}}),
+      pervit_config({{"ppe_frozen", true}, {"ppe_kernel", 1}}),
+      config_of("deit"),
+      config_of("deit", {{"distilled", false}}),
+      mae_config(),
+      mae_config({{"norm_pix_loss", true}, {"drop_path", 0.1}, {"pos_embed", "learned"}}),
+      depth_config({{"drop_path", 0.1}, {"reg_tokens", 2}, {"no_embed_class", true}}),
+      depth_config({{"peg_positions", {-1, 0}}, {"loss", "scale_invariant"}}),
+      dit_config(),
+      dit_config({{"learn_sigma", false}, {"class_dropout_prob", 0}, {"pos_embed", "learned"}}),
+      {{"family", "linear"}, {"img_size", {8, 12}}, {"num_classes", 5}}};
 }
 
 /// A model that has left the state in which its layers that start at 0 hide the others.
-std::unique_ptr<Model> started(const json& config) {
+std::unique_ptr<Model> started_model(const json& config) {
   auto model = make_model_from_config(config, 1);
   if (model->info().task != TaskKind::diffusion) return model;
   const NoGrad no_grad;
@@ -172,7 +173,7 @@ Tensor loss_of(Model& model, const Batch& batch, Context& ctx) {
 TEST_CASE("every trainable parameter gets a finite gradient that is not zero") {
   for (const DType activations : {DType::f32, DType::bf16}) {
     for (const json& config : model_configs()) {
-      const auto model = started(config);
+      const auto model = started_model(config);
       const Batch batch(*model);
       Context ctx;
       ctx.training = true;
@@ -198,7 +199,7 @@ TEST_CASE("every trainable parameter gets a finite gradient that is not zero") {
 
 TEST_CASE("the distillation head is without gradient when nothing is distilled") {
   const Batch batch;
-  const auto model = make_model_from_config(tiny("deit"), 1);
+  const auto model = make_model_from_config(config_of("deit"), 1);
   Context ctx;
   ctx.training = true;
   backward(ops::cross_entropy(model_as<Classifier>(*model).forward(batch.images, ctx).logits,
@@ -209,10 +210,10 @@ TEST_CASE("the distillation head is without gradient when nothing is distilled")
 
 TEST_CASE("eight images are learned by heart") {
   for (const json& config :
-       {tiny("vit"), tiny("pit", {{"patch_size", 2}}), tiny("cpvt"), tiny_pervit(), tiny("deit"),
-        tiny_mae({{"embed_dim", 48}, {"decoder_embed_dim", 48}}),
-        tiny_dit({{"embed_dim", 96}, {"patch_size", 1}}),
-        tiny_depth({{"embed_dim", 48}, {"patch_size", 2}, {"loss", "scale_invariant"}})}) {
+       {config_of("vit"), config_of("pit", {{"patch_size", 2}}), config_of("cpvt"), pervit_config(),
+        config_of("deit"), mae_config({{"embed_dim", 48}, {"decoder_embed_dim", 48}}),
+        dit_config({{"embed_dim", 96}, {"patch_size", 1}}),
+        depth_config({{"embed_dim", 48}, {"patch_size", 2}, {"loss", "scale_invariant"}})}) {
     const auto model = make_model_from_config(config, 1);
     const Batch batch(*model);
     Optimizer optimizer(model->store(), {});
@@ -234,7 +235,7 @@ TEST_CASE("eight images are learned by heart") {
 
 TEST_CASE("evaluation of a distilled model is the mean of its heads") {
   const Batch batch;
-  const auto model = make_model_from_config(tiny("deit"), 1);
+  const auto model = make_model_from_config(config_of("deit"), 1);
   const NoGrad no_grad;
   Context training;
   training.training = true;
@@ -248,7 +249,7 @@ TEST_CASE("evaluation of a distilled model is the mean of its heads") {
 
 TEST_CASE("randomness is a function of seed and step, and absent in evaluation") {
   const Batch batch;
-  const auto model = make_model_from_config(tiny("vit", {{"drop_path", 0.5}}), 1);
+  const auto model = make_model_from_config(config_of("vit", {{"drop_path", 0.5}}), 1);
   const NoGrad no_grad;
   const auto logits = [&](bool training, std::uint64_t step) {
     Context ctx;
@@ -262,7 +263,7 @@ TEST_CASE("randomness is a function of seed and step, and absent in evaluation")
 }
 
 TEST_CASE("images of another size are refused by name") {
-  const auto model = make_model_from_config(tiny("vit"), 1);
+  const auto model = make_model_from_config(config_of("vit"), 1);
   Context ctx;
   try {
     static_cast<void>(model->probe(zeros({2, 3, 8, 8}), ctx));
@@ -287,7 +288,7 @@ TEST_CASE("with any_size a model is what it would be at that size with its weigh
   const Tensor images = rand_normal({2, 3, 16, 8}, {0, 1}, {3});
   for (const json& config : model_configs()) {
     INFO(config.dump());
-    const auto model = started(config);
+    const auto model = started_model(config);
     Context ctx;
     ctx.any_size = true;
     if (has_one_size(config)) {
@@ -311,7 +312,7 @@ TEST_CASE("with any_size a model is what it would be at that size with its weigh
 
 TEST_CASE("permuted pixels and a linear model refuse as many pixels of another shape") {
   for (const json& config :
-       {tiny("vit", {{"permutation", true}, {"permute_T", 20}}),
+       {config_of("vit", {{"permutation", true}, {"permute_T", 20}}),
         json{{"family", "linear"}, {"img_size", {8, 12}}, {"num_classes", 5}}}) {
     const auto model = make_model_from_config(config, 1);
     Context ctx;
@@ -376,7 +377,7 @@ TEST_CASE("recomputing blocks changes no bit of the losses and gradients, in no 
   for (const json& config : model_configs()) {
     for (const DType activations : {DType::f32, DType::bf16}) {
       CAPTURE(config.dump());
-      const auto model = started(config), again = started(config);
+      const auto model = started_model(config), again = started_model(config);
       const Pass plain = passes_of(*model, activations, false);
       const Pass recomputed = passes_of(*again, activations, true);
       CHECK(recomputed.losses == plain.losses);
@@ -394,7 +395,7 @@ TEST_CASE("recomputing blocks changes no bit where positions are resized to the 
     if (has_one_size(config)) continue;
     for (const DType activations : {DType::f32, DType::bf16}) {
       CAPTURE(config.dump());
-      const auto model = started(config), again = started(config);
+      const auto model = started_model(config), again = started_model(config);
       const Pass plain = passes_of(*model, activations, false, true);
       const Pass recomputed = passes_of(*again, activations, true, true);
       CHECK(recomputed.losses == plain.losses);
@@ -408,7 +409,7 @@ TEST_CASE("recomputing blocks changes no bit where positions are resized to the 
 
 TEST_CASE("recomputing blocks takes less memory, the more so the deeper the model") {
   const auto share = [](std::int64_t depth) {
-    const json config = tiny("vit", {{"depth", depth}, {"patch_size", 1}, {"drop_path", 0.1}});
+    const json config = config_of("vit", {{"depth", depth}, {"patch_size", 1}, {"drop_path", 0.1}});
     const auto model = make_model_from_config(config, 1);
     const Pass plain = passes_of(*model, DType::f32, false);
     const Pass recomputed = passes_of(*model, DType::f32, true);
@@ -419,7 +420,7 @@ TEST_CASE("recomputing blocks takes less memory, the more so the deeper the mode
 }
 
 TEST_CASE("a block below which nothing is trained keeps its tape and gets its gradients") {
-  const auto model = make_model_from_config(tiny("vit"), 1);
+  const auto model = make_model_from_config(config_of("vit"), 1);
   for (const Parameter& p : model->store().parameters()) {
     if (!p.name.starts_with("blocks.1") && !p.name.starts_with("head")) {
       p.tensor.set_requires_grad(false);
@@ -434,8 +435,8 @@ TEST_CASE("a block below which nothing is trained keeps its tape and gets its gr
 TEST_CASE("each dropout rate acts in training, by the key alone, with its own derivative") {
   const Tensor images = rand_normal({2, 3, 8, 12}, {0, 1}, {5}, {DType::f64, {}});
   for (const char* family : {"vit", "deit", "cpvt"}) {
-    const json plain =
-        std::string(family) == "deit" ? tiny(family, {{"distilled", true}}) : tiny(family);
+    const json plain = std::string(family) == "deit" ? config_of(family, {{"distilled", true}})
+                                                     : config_of(family);
     for (const char* rate : {"drop_rate", "pos_drop_rate", "proj_drop_rate", "attn_drop_rate"}) {
       if (std::string(family) == "cpvt" && std::string(rate) != "proj_drop_rate" &&
           std::string(rate) != "attn_drop_rate")

@@ -25,7 +25,7 @@ json settings_of(const json& root, const TemporaryFolder& folder = {}) {
   return json::parse(read_transformers_config(root, folder.path()).config);
 }
 
-std::string refusal(const json& root) {
+std::string transformers_error(const json& root) {
   return message_of([&] { static_cast<void>(settings_of(root)); });
 }
 
@@ -88,7 +88,8 @@ TEST_CASE("DeiT, ViT-MAE, DINOv2 and CLIP of transformers") {
   CHECK(settings_of(mae)["decoder_embed_dim"] == 16);
   CHECK(make_model_from_config(settings_of(mae))->info().task == TaskKind::masked_autoencoding);
   mae["decoder_intermediate_size"] = 64;
-  CHECK(contains(refusal(mae), "decoder_intermediate_size: got 64, expected the same multiple"));
+  CHECK(contains(transformers_error(mae),
+                 "decoder_intermediate_size: got 64, expected the same multiple"));
 
   json dino = sizes("dinov2_with_registers", "Dinov2WithRegistersModel");
   dino.update({{"num_register_tokens", 3}, {"use_swiglu_ffn", true}});
@@ -177,27 +178,28 @@ TEST_CASE("other models and values of another type are rejected") {
   CHECK_FALSE(is_transformers_config(json::array()));
   json root = sizes("vit", "ViTModel");
   root["hidden_act"] = "relu";
-  CHECK(contains(refusal(root), "config.json: hidden_act: got \"relu\", expected gelu"));
+  CHECK(contains(transformers_error(root), "config.json: hidden_act: got \"relu\", expected gelu"));
   root["hidden_act"] = nullptr;  // the default
   root["patch_size"] = {8, 16};
-  CHECK(contains(refusal(root), "patch_size: got [8,16], expected square patches"));
+  CHECK(contains(transformers_error(root), "patch_size: got [8,16], expected square patches"));
   root["patch_size"] = 8;
   root["hidden_size"] = "wide";
-  CHECK(contains(refusal(root), "hidden_size: got \"wide\", expected a whole number"));
+  CHECK(contains(transformers_error(root), "hidden_size: got \"wide\", expected a whole number"));
   root["hidden_size"] = 0;
-  CHECK(contains(refusal(root), "hidden_size: got 0"));
+  CHECK(contains(transformers_error(root), "hidden_size: got 0"));
   root["hidden_size"] = 1e300;
-  CHECK(contains(refusal(root), "hidden_size"));
+  CHECK(contains(transformers_error(root), "hidden_size"));
   root["hidden_size"] = 24;
   root["qkv_bias"] = 1;
-  CHECK(contains(refusal(root), "qkv_bias: got 1, expected true or false"));
+  CHECK(contains(transformers_error(root), "qkv_bias: got 1, expected true or false"));
   root["qkv_bias"] = nullptr;
   for (const json& size :
        {json::array(), json({224}), json({0, 32}), json("large"), json{{"a", 1}}}) {
     root["image_size"] = size;
-    CHECK(contains(refusal(root), "img_size: got "));
+    CHECK(contains(transformers_error(root), "img_size: got "));
   }
   CHECK(settings_of({{"model_type", "vit"}, {"architectures", {"CLIPModel"}}})["num_classes"] ==
         512);  // wrong, but no crash
-  CHECK(contains(refusal({{"model_type", "clip"}, {"vision_config", 3}}), "vision_config: got 3"));
+  CHECK(contains(transformers_error({{"model_type", "clip"}, {"vision_config", 3}}),
+                 "vision_config: got 3"));
 }

@@ -12,8 +12,10 @@
 #include "models/registry.h"
 #include "ops/arithmetic.h"
 #include "ops/view.h"
+#include "tests/models/same_tensors.h"
 
 using namespace fovea;
+using tests::check_same;
 
 namespace {
 
@@ -27,7 +29,7 @@ TensorMap vit_state(const nlohmann::json& more = nlohmann::json::object()) {
   return state_of(*make_model_from_config(config, 1));
 }
 
-Tensor drawn(const Shape& shape, std::uint64_t seed) {
+Tensor normal_values(const Shape& shape, std::uint64_t seed) {
   return rand_normal(shape, {0, 1}, {seed, 1});
 }
 
@@ -64,17 +66,6 @@ void split_qkv(TensorMap& tensors, const std::string& joined,
     }
     tensors.erase(joined + end);
   }
-}
-
-void check_same(const TensorMap& a, const TensorMap& b) {
-  for (const auto& entry : b) {
-    CAPTURE(entry.first);
-    REQUIRE(a.contains(entry.first));
-    const Tensor& found = a.at(entry.first);
-    CHECK(found.shape() == entry.second.shape());
-    CHECK(found.to_vector() == entry.second.to_vector());
-  }
-  CHECK(a.size() == b.size());
 }
 
 bool notes_say(const OfficialWeights& weights, const std::string& text) {
@@ -189,12 +180,12 @@ TEST_CASE("the names of transformers' ViT: in files and modules, queries apart a
 
 TEST_CASE("transformers' DeiT: two heads, or a distillation token that no head reads") {
   TensorMap theirs{
-      {"deit.embeddings.cls_token", drawn({1, 1, kWidth}, 1)},
-      {"deit.embeddings.distillation_token", drawn({1, 1, kWidth}, 2)},
-      {"deit.embeddings.patch_embeddings.projection.weight", drawn({kWidth, 3, 4, 4}, 3)},
-      {"deit.layernorm.weight", drawn({kWidth}, 4)},
-      {"cls_classifier.weight", drawn({5, kWidth}, 5)},
-      {"distillation_classifier.weight", drawn({5, kWidth}, 6)}};
+      {"deit.embeddings.cls_token", normal_values({1, 1, kWidth}, 1)},
+      {"deit.embeddings.distillation_token", normal_values({1, 1, kWidth}, 2)},
+      {"deit.embeddings.patch_embeddings.projection.weight", normal_values({kWidth, 3, 4, 4}, 3)},
+      {"deit.layernorm.weight", normal_values({kWidth}, 4)},
+      {"cls_classifier.weight", normal_values({5, kWidth}, 5)},
+      {"distillation_classifier.weight", normal_values({5, kWidth}, 6)}};
   const TensorMap two = official_weights(theirs).tensors;
   CHECK(two.at("head_dist.weight").to_vector() ==
         theirs.at("distillation_classifier.weight").to_vector());
@@ -252,7 +243,7 @@ TEST_CASE("OpenAI's CLIP: the image encoder, with its projection as the head") {
   TensorMap expected = vit_state();
   expected.erase("patch_embed.proj.bias");
   expected["head.bias"] = zeros({5});
-  expected["norm_pre.weight"] = drawn({kWidth}, 7);
+  expected["norm_pre.weight"] = normal_values({kWidth}, 7);
   TensorMap theirs =
       renamed_back(expected, {{"patch_embed.proj.weight", "visual.conv1.weight"},
                               {"cls_token", "visual.class_embedding"},
@@ -287,7 +278,7 @@ TEST_CASE("transformers' CLIP: a projection, a classifier, positions that are a 
   const TensorMap state = vit_state();
   TensorMap expected = state;
   expected.erase("patch_embed.proj.bias");
-  expected["norm_pre.bias"] = drawn({kWidth}, 3);
+  expected["norm_pre.bias"] = normal_values({kWidth}, 3);
   const std::string p = "vision_model.", block = p + "encoder.layers.#.";
   TensorMap theirs =
       renamed_back(expected, {{"patch_embed.proj.weight", p + "embeddings.patch_embedding.weight"},
@@ -327,7 +318,7 @@ TEST_CASE("transformers' CLIP: a projection, a classifier, positions that are a 
 
 TEST_CASE("DINOv2's own names: a mask token, chunks of blocks, SwiGLU, registers") {
   TensorMap expected = vit_state({{"num_classes", 0}});
-  expected["blocks.0.ls1.gamma"] = drawn({kWidth}, 1);
+  expected["blocks.0.ls1.gamma"] = normal_values({kWidth}, 1);
   TensorMap theirs = expected;
   theirs["mask_token"] = zeros({1, kWidth});
   check_same(official_weights(theirs).tensors, expected);
@@ -349,7 +340,7 @@ TEST_CASE("DINOv2's own names: a mask token, chunks of blocks, SwiGLU, registers
   check_same(official_weights(gated).tensors, expected);
 
   TensorMap registers = theirs, ours = expected;
-  registers["register_tokens"] = ours["reg_token"] = drawn({1, 4, kWidth}, 5);
+  registers["register_tokens"] = ours["reg_token"] = normal_values({1, 4, kWidth}, 5);
   const Tensor table = theirs.at("pos_embed");
   ours["cls_token"] = theirs.at("cls_token") + ops::slice(table, 1, 0, 1).contiguous();
   ours["pos_embed"] = ops::slice(table, 1, 1, 5).contiguous();
@@ -360,17 +351,18 @@ TEST_CASE("DINOv2's own names: a mask token, chunks of blocks, SwiGLU, registers
 TEST_CASE("transformers' DINOv2: layer scale, SwiGLU in one piece or two, registers") {
   const auto file = [](bool gated_in_parts) {
     const std::string block = "encoder.layer.0.";
-    TensorMap theirs{{"embeddings.cls_token", drawn({1, 1, kWidth}, 1)},
-                     {"embeddings.mask_token", drawn({1, kWidth}, 2)},
-                     {"embeddings.register_tokens", drawn({1, 4, kWidth}, 3)},
-                     {"embeddings.position_embeddings", drawn({1, 5, kWidth}, 4)},
-                     {"embeddings.patch_embeddings.projection.weight", drawn({kWidth, 3, 4, 4}, 5)},
-                     {block + "layer_scale1.lambda1", drawn({kWidth}, 6)},
-                     {block + "mlp.weights_out.weight", drawn({kWidth, 8}, 7)},
-                     {block + "attention.attention.query.bias", full({kWidth}, 1)},
-                     {block + "attention.attention.key.bias", full({kWidth}, 2)},
-                     {block + "attention.attention.value.bias", full({kWidth}, 3)}};
-    const Tensor gate = drawn({16, kWidth}, 8);
+    TensorMap theirs{
+        {"embeddings.cls_token", normal_values({1, 1, kWidth}, 1)},
+        {"embeddings.mask_token", normal_values({1, kWidth}, 2)},
+        {"embeddings.register_tokens", normal_values({1, 4, kWidth}, 3)},
+        {"embeddings.position_embeddings", normal_values({1, 5, kWidth}, 4)},
+        {"embeddings.patch_embeddings.projection.weight", normal_values({kWidth, 3, 4, 4}, 5)},
+        {block + "layer_scale1.lambda1", normal_values({kWidth}, 6)},
+        {block + "mlp.weights_out.weight", normal_values({kWidth, 8}, 7)},
+        {block + "attention.attention.query.bias", full({kWidth}, 1)},
+        {block + "attention.attention.key.bias", full({kWidth}, 2)},
+        {block + "attention.attention.value.bias", full({kWidth}, 3)}};
+    const Tensor gate = normal_values({16, kWidth}, 8);
     if (gated_in_parts) {
       theirs[block + "mlp.gate_proj.weight"] = ops::slice(gate, 0, 0, 8).contiguous();
       theirs[block + "mlp.up_proj.weight"] = ops::slice(gate, 0, 8, 16).contiguous();
@@ -390,8 +382,8 @@ TEST_CASE("transformers' DINOv2: layer scale, SwiGLU in one piece or two, regist
 
 TEST_CASE("DeiT III's own names for layer scale") {
   TensorMap expected = vit_state();
-  expected["blocks.0.ls1.gamma"] = drawn({kWidth}, 1);
-  expected["blocks.1.ls2.gamma"] = drawn({kWidth}, 2);
+  expected["blocks.0.ls1.gamma"] = normal_values({kWidth}, 1);
+  expected["blocks.1.ls2.gamma"] = normal_values({kWidth}, 2);
   TensorMap theirs = expected;
   theirs["blocks.0.gamma_1"] = theirs.at("blocks.0.ls1.gamma");
   theirs["blocks.1.gamma_2"] = theirs.at("blocks.1.ls2.gamma");

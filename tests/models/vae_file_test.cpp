@@ -12,11 +12,13 @@
 #include "models/model_as.h"
 #include "models/registry.h"
 #include "ops/view.h"
+#include "tests/models/same_tensors.h"
 #include "tests/support/errors.h"
 
 using namespace fovea;
 using nlohmann::json;
 using tests::check_error;
+using tests::check_same;
 
 namespace {
 
@@ -79,17 +81,6 @@ TensorMap compvis_names(const TensorMap& state, const std::string& prefix = "") 
     theirs[prefix + other] = attends ? as_convolution(tensor) : tensor;
   }
   return theirs;
-}
-
-void check_same(const TensorMap& got, const TensorMap& expected) {
-  REQUIRE(got.size() == expected.size());
-  for (const auto& entry : expected) {
-    const std::string& name = entry.first;
-    CAPTURE(name);
-    REQUIRE(got.contains(name));
-    CHECK(got.at(name).shape() == entry.second.shape());
-    CHECK(got.at(name).to_vector() == entry.second.to_vector());
-  }
 }
 
 }  // namespace

@@ -12,30 +12,23 @@
 #include "models/model_as.h"
 #include "models/registry.h"
 #include "ops/ops.h"
+#include "tests/models/in_f64.h"
 
 using namespace fovea;
 using nlohmann::json;
+using tests::drawn;
+using tests::in_f64;
 
 namespace {
 
-const json kTiny = {{"family", "vae"},       {"img_size", {8, 12}},
-                    {"latent_channels", 2},  {"block_out_channels", {4, 8}},
-                    {"layers_per_block", 1}, {"norm_num_groups", 2}};
+const json kTinyVae = {{"family", "vae"},       {"img_size", {8, 12}},
+                       {"latent_channels", 2},  {"block_out_channels", {4, 8}},
+                       {"layers_per_block", 1}, {"norm_num_groups", 2}};
 
-std::unique_ptr<Vae> tiny(const json& changes = json::object()) {
-  json config = kTiny;
+std::unique_ptr<Vae> tiny_vae(const json& changes = json::object()) {
+  json config = kTinyVae;
   config.update(changes);
-  return model_as<Vae>(make_model_from_config(config, 3, {DType::f64, {}}));
-}
-
-Context in_f64() {
-  Context ctx;
-  ctx.activations = DType::f64;
-  return ctx;
-}
-
-Tensor drawn(const Shape& shape, std::uint64_t stream) {
-  return rand_normal(shape, {0, 1}, {1, stream}, {DType::f64, {}});
+  return model_as<Vae>(make_model_from_config(config, 3, kF64));
 }
 
 /// Number of parameters whose names begin with `prefix`.
@@ -75,7 +68,7 @@ TEST_CASE("vae_f4 halves twice and has three latent channels") {
 }
 
 TEST_CASE("the VAE has diffusers' names") {
-  const auto model = tiny();
+  const auto model = tiny_vae();
   for (const char* name :
        {"encoder.conv_in.weight", "encoder.down_blocks.0.resnets.0.norm1.weight",
         "encoder.down_blocks.0.downsamplers.0.conv.weight",
@@ -98,31 +91,31 @@ TEST_CASE("the VAE has diffusers' names") {
 
 TEST_CASE("encoder and decoder take any size that divides") {
   const NoGrad no_grad;
-  const auto model = tiny();
+  const auto model = tiny_vae();
   for (const auto& [height, width] : {std::pair<int, int>{8, 12}, {2, 2}, {6, 20}}) {
     const Tensor moments = model->moments(drawn({2, 3, height, width}, 1), in_f64());
     CHECK(moments.shape() == Shape{2, 4, height / 2, width / 2});
     const Tensor images = model->decode(mean_of_moments(moments), in_f64());
     CHECK(images.shape() == Shape{2, 3, height, width});
   }
-  CHECK_THROWS_WITH_AS((void)model->moments(zeros({1, 3, 8, 7}, {DType::f64, {}}), in_f64()),
+  CHECK_THROWS_WITH_AS((void)model->moments(zeros({1, 3, 8, 7}, kF64), in_f64()),
                        "vae: got images [1, 3, 8, 7], expected [B, 3, H, W] with H and W divisible "
                        "by 2",
                        Error);
-  CHECK_THROWS_WITH_AS((void)model->moments(zeros({1, 1, 8, 8}, {DType::f64, {}}), in_f64()),
+  CHECK_THROWS_WITH_AS((void)model->moments(zeros({1, 1, 8, 8}, kF64), in_f64()),
                        "vae: got images [1, 1, 8, 8], expected [B, 3, H, W] with H and W divisible "
                        "by 2",
                        Error);
-  CHECK_THROWS_WITH_AS((void)model->decode(zeros({1, 3, 4, 4}, {DType::f64, {}}), in_f64()),
+  CHECK_THROWS_WITH_AS((void)model->decode(zeros({1, 3, 4, 4}, kF64), in_f64()),
                        "vae: got latents [1, 3, 4, 4], expected [B, 2, h, w]", Error);
 }
 
 TEST_CASE("the mean comes before the log-variance, which is clamped to [-30, 20]") {
   const NoGrad no_grad;
-  const auto model = tiny();
+  const auto model = tiny_vae();
   for (const char* name : {"quant_conv.weight", "quant_conv.bias"}) set_parameter(*model, name, 0);
   const Tensor bias = model->store().find("quant_conv.bias");
-  bias.copy_(from_values({4}, {-500, 500, 500, -500}, {DType::f64, {}}));
+  bias.copy_(from_values({4}, {-500, 500, 500, -500}, kF64));
   const Tensor moments = model->moments(drawn({1, 3, 2, 2}, 2), in_f64());
   CHECK(moments.to_vector() == std::vector<double>{-500, 500, 20, -30});
   CHECK(mean_of_moments(moments).to_vector() == std::vector<double>{-500, 500});
@@ -130,39 +123,37 @@ TEST_CASE("the mean comes before the log-variance, which is clamped to [-30, 20]
 }
 
 TEST_CASE("latents are drawn from the moments") {
-  const Tensor moments =
-      from_values({1, 2, 1, 2}, {3, 5, std::log(4.0), std::log(9.0)}, {DType::f64, {}});
-  const Tensor noise = from_values({1, 1, 1, 2}, {1, -1}, {DType::f64, {}});
+  const Tensor moments = from_values({1, 2, 1, 2}, {3, 5, std::log(4.0), std::log(9.0)}, kF64);
+  const Tensor noise = from_values({1, 1, 1, 2}, {1, -1}, kF64);
   const Tensor latents = draw_latents(moments, noise);
   CHECK(latents.at(0) == doctest::Approx(3 + 2));
   CHECK(latents.at(1) == doctest::Approx(5 - 3));
 }
 
 TEST_CASE("the divergence from a standard normal is a sum per image and a mean over images") {
-  const Tensor standard = zeros({3, 4, 2, 2}, {DType::f64, {}});
+  const Tensor standard = zeros({3, 4, 2, 2}, kF64);
   CHECK(latent_divergence(standard).item() == doctest::Approx(0));
   const Tensor moments =
-      from_values({2, 2, 1, 1}, {2, std::log(3.0), 0, 0}, {DType::f64, {}});  // one of two images
+      from_values({2, 2, 1, 1}, {2, std::log(3.0), 0, 0}, kF64);  // one of two images
   CHECK(latent_divergence(moments).item() ==
         doctest::Approx(0.5 * (4 + 3 - 1 - std::log(3.0)) / 2));
 }
 
 TEST_CASE("the zeros before a halving lie below and on the right") {
   const NoGrad no_grad;
-  const auto model = tiny();
-  ParameterStore store(1, {DType::f64, {}});
+  const auto model = tiny_vae();
+  ParameterStore store(1, kF64);
   const Downsample down(Scope(store) / "down", 1);
   store.find("down.conv.weight")
-      .copy_(from_values({1, 1, 3, 3}, {1, 10, 100, 0, 0, 0, 0, 0, 0}, {DType::f64, {}}));
+      .copy_(from_values({1, 1, 3, 3}, {1, 10, 100, 0, 0, 0, 0, 0, 0}, kF64));
   store.find("down.conv.bias").fill_(0);
-  const Tensor x = from_values({1, 1, 2, 2}, {1, 2, 3, 4}, {DType::f64, {}});
+  const Tensor x = from_values({1, 1, 2, 2}, {1, 2, 3, 4}, kF64);
   CHECK(down(x, in_f64()).to_vector() == std::vector<double>{1 + 20});
 }
 
 TEST_CASE("a loaded VAE computes what the saved one does") {
   const NoGrad no_grad;
-  const auto model = tiny(),
-             other = model_as<Vae>(make_model_from_config(kTiny, 4, {DType::f64, {}}));
+  const auto model = tiny_vae(), other = model_as<Vae>(make_model_from_config(kTinyVae, 4, kF64));
   const Tensor images = drawn({1, 3, 4, 4}, 5);
   const auto both = [&](const Vae& vae) {
     const Tensor moments = vae.moments(images, in_f64());
@@ -178,7 +169,7 @@ TEST_CASE("a loaded VAE computes what the saved one does") {
 
 TEST_CASE("the VAE's settings are checked by name") {
   const auto refuses = [](const json& changes, const char* message) {
-    CHECK_THROWS_WITH_AS((void)tiny(changes), message, Error);
+    CHECK_THROWS_WITH_AS((void)tiny_vae(changes), message, Error);
   };
   refuses({{"img_size", {8, 7}}},
           "vae config: img_size 8x7 is not divisible by 2, the factor of 2 levels "
@@ -189,16 +180,16 @@ TEST_CASE("the VAE's settings are checked by name") {
           "vae config: block_out_channels: got 0 widths, expected 1 to 8");
   refuses({{"block_out_channels", {4, -8}}},
           "vae config: block_out_channels: got -8, expected widths from 1 to 65536");
-  CHECK_THROWS_AS((void)tiny({{"scaling_factor", 0}}), Error);
-  CHECK_THROWS_AS((void)tiny({{"embed_dim", 8}}), Error);
-  const json config = json::parse(tiny()->info().config);
+  CHECK_THROWS_AS((void)tiny_vae({{"scaling_factor", 0}}), Error);
+  CHECK_THROWS_AS((void)tiny_vae({{"embed_dim", 8}}), Error);
+  const json config = json::parse(tiny_vae()->info().config);
   CHECK(config["scaling_factor"] == 0.18215);
   CHECK(config["in_channels"] == 3);
 }
 
 TEST_CASE("bf16 activations stay near f32's") {
   const NoGrad no_grad;
-  json config = kTiny;
+  json config = kTinyVae;
   const auto model = model_as<Vae>(make_model_from_config(config, 3));
   const Tensor images = rand_normal({1, 3, 8, 12}, {0, 1}, {1, 9});
   Context narrow;

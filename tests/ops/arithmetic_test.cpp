@@ -6,7 +6,6 @@
 
 #include <cmath>
 #include <cstring>
-#include <limits>
 
 #include "engine/autograd.h"
 #include "engine/copy.h"
@@ -14,14 +13,13 @@
 #include "ops/activation.h"
 #include "ops/elementwise/map.h"
 #include "tests/support/errors.h"
+#include "tests/support/special_values.h"
 
 using namespace fovea;
 using tests::check_error;
 
 namespace {
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 using Values = std::vector<double>;
 
 Tensor vector_of(const Values& values, DType dtype = DType::f64) {

@@ -19,7 +19,7 @@ namespace {
 using Values = std::vector<double>;
 using BiasShape = std::optional<Shape>;
 
-struct Sizes {
+struct AttentionSizes {
   std::int64_t batch, heads, queries, keys, width, value_width;
 
   Shape q() const { return {batch, heads, queries, width}; }
@@ -43,7 +43,7 @@ Tensor random(const Shape& shape, DType dtype, std::uint64_t seed, double size =
   return rand_uniform(shape, {-size, size}, {seed}, {DType::f64, {}}).to(dtype);
 }
 
-Case make_case(const Sizes& s, const BiasShape& bias, DType dtype) {
+Case make_case(const AttentionSizes& s, const BiasShape& bias, DType dtype) {
   return {random(s.q(), dtype, 1, 2), random(s.k(), dtype, 2, 2), random(s.v(), dtype, 3),
           bias ? random(*bias, dtype, 4, 2) : Tensor(), random(s.y(), dtype, 5)};
 }
@@ -51,7 +51,7 @@ Case make_case(const Sizes& s, const BiasShape& bias, DType dtype) {
 /// softmax(scale q k^T + bias) v and its derivative as written in a textbook, one head at a time.
 class Plain {
  public:
-  Plain(const Sizes& s, const Case& c)
+  Plain(const AttentionSizes& s, const Case& c)
       : s_(s),
         q_(c.q.to_vector()),
         k_(c.k.to_vector()),
@@ -113,7 +113,7 @@ class Plain {
     }
   }
 
-  Sizes s_;
+  AttentionSizes s_;
   Values q_, k_, v_, bias_, dy_;
   Result r_;
 };
@@ -165,7 +165,7 @@ std::string text(const Shape& shape) {
   return out.str();
 }
 
-void compare_with_plain(const Sizes& sizes, const BiasShape& bias = {}) {
+void compare_with_plain(const AttentionSizes& sizes, const BiasShape& bias = {}) {
   for (const Tolerance& tolerance : kTolerances) {
     CAPTURE(std::string(to_string(tolerance.dtype)));
     CAPTURE(text(sizes.scores()));
@@ -228,7 +228,7 @@ TEST_CASE("attention equals the textbook: many tiles of keys and queries") {
 }
 
 TEST_CASE("attention equals the textbook: every way to broadcast a bias") {
-  const Sizes sizes{2, 3, 11, 19, 5, 4};
+  const AttentionSizes sizes{2, 3, 11, 19, 5, 4};
   for (const Shape& bias : {Shape{2, 3, 11, 19},
                             {1, 3, 11, 19},
                             {2, 1, 11, 19},
@@ -249,7 +249,7 @@ TEST_CASE("attention equals the textbook: every way to broadcast a bias") {
 }
 
 TEST_CASE("scores of 1e4 keep value and gradient exact to f32") {
-  const Sizes sizes{1, 2, 9, 70, 8, 8};
+  const AttentionSizes sizes{1, 2, 9, 70, 8, 8};
   for (const Tolerance& tolerance : {Tolerance{DType::f64, 1e-9, 1e-9}, {DType::f32, 2e-5, 2e-4}}) {
     const Case c = make_case(sizes, Shape{1, 2, 9, 70}, tolerance.dtype);
     for (std::int64_t i = 0; i < c.bias.numel(); ++i) {  // integers, which no rounding touches
@@ -269,7 +269,7 @@ TEST_CASE("where each query sees one key alone, no gradient reaches queries, key
   for (const std::int64_t keys : {1, 70, 700}) {
     for (const DType dtype : {DType::f64, DType::f32}) {
       CAPTURE(keys);
-      const Sizes sizes{1, 2, 83, keys, 24, 37};
+      const AttentionSizes sizes{1, 2, 83, keys, 24, 37};
       Case c = make_case(sizes, {}, dtype);
       Values bias(at(83 * keys), -1e4);
       for (std::int64_t i = 0; i < 83; ++i) bias[at(i * keys + 7 * i % keys)] = 0;
@@ -282,7 +282,7 @@ TEST_CASE("where each query sees one key alone, no gradient reaches queries, key
 }
 
 TEST_CASE("strided inputs give the bits of contiguous ones") {
-  const Sizes s{2, 3, 37, 41, 5, 9};
+  const AttentionSizes s{2, 3, 37, 41, 5, 9};
   const Case c = make_case(s, {}, DType::f32);
   const auto swapped = [](const Tensor& t) {  // the same values with the axes stored in reverse
     const Tensor store = empty({t.size(3), t.size(2), t.size(1), t.size(0)}, t.options());
@@ -344,7 +344,7 @@ TEST_CASE("the number of threads and the batch around an image change no bit") {
 
 TEST_CASE("a row that is masked whole gives zeros and no gradient") {
   for (const std::int64_t keys : {3, 700}) {  // one tile; two, the first of them masked elsewhere
-    const Sizes sizes{1, 1, 3, keys, 4, 4};
+    const AttentionSizes sizes{1, 1, 3, keys, 4, 4};
     const Case c = make_case(sizes, Shape{3, keys}, DType::f32);
     c.bias.alias({keys}, {1}, keys).fill_(-kInfinity);          // query 1: all keys
     c.bias.alias({keys - 1}, {1}, 2 * keys).fill_(-kInfinity);  // query 2: all but the last

@@ -6,14 +6,13 @@
 #include <cmath>
 
 #include "engine/tensor.h"
+#include "tests/support/f64.h"
 
 using namespace fovea;
 using doctest::Approx;
 using doctest::Contains;
 
 namespace {
-
-constexpr TensorOptions kF64{DType::f64, {}};
 
 double giou(std::initializer_list<double> a, std::initializer_list<double> b) {
   return ops::generalized_iou(from_values({1, 4}, a, kF64), from_values({1, 4}, b, kF64)).item();

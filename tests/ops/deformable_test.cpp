@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "engine/autograd.h"
+#include "tests/support/f64.h"
 
 using namespace fovea;
 using doctest::Approx;
@@ -13,8 +14,6 @@ using doctest::Contains;
 using Values = std::vector<double>;
 
 namespace {
-
-constexpr TensorOptions kF64{DType::f64, {}};
 
 /// A map of height 2 and width 3 with one channel.
 Tensor small_map() { return from_values({1, 2, 3, 1, 1}, {1, 2, 4, 8, 16, 32}, kF64); }

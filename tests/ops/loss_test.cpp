@@ -4,20 +4,18 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <limits>
 
 #include "engine/autograd.h"
 #include "engine/parallel.h"
 #include "ops/softmax.h"
+#include "tests/support/f64.h"
+#include "tests/support/special_values.h"
 
 using namespace fovea;
 using doctest::Approx;
 using doctest::Contains;
 
 namespace {
-
-constexpr TensorOptions kF64{DType::f64, {}};
-constexpr double kInf = std::numeric_limits<double>::infinity();
 
 Tensor labels(std::initializer_list<double> values) {
   return from_values({static_cast<std::int64_t>(values.size())}, values, {DType::i64, {}});

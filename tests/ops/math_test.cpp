@@ -11,8 +11,8 @@ namespace math = fovea::ops::detail::math;
 
 namespace {
 
-constexpr float kInf = std::numeric_limits<float>::infinity();
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr float kFloatInf = std::numeric_limits<float>::infinity();
+constexpr float kFloatNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kSmallest = std::numeric_limits<float>::denorm_min();
 constexpr float kLargest = std::numeric_limits<float>::max();
 
@@ -80,49 +80,49 @@ TEST_CASE("normal_cdf is within 1.5e-7, 0 and 1 far out") {
     worst = std::max(worst, std::abs(static_cast<double>(math::normal_cdf(x)) - exact));
   }
   CHECK(worst < 1.5e-7);
-  for (const float x : {5.5f, 20.0f, kInf}) {
+  for (const float x : {5.5f, 20.0f, kFloatInf}) {
     CHECK(math::normal_cdf(x) == 1);
     CHECK(math::normal_cdf(-x) == 0);
   }
   CHECK(math::normal_cdf(0.0f) == 0.5f);
-  CHECK(std::isnan(math::normal_cdf(kNan)));
+  CHECK(std::isnan(math::normal_cdf(kFloatNan)));
 }
 
 TEST_CASE("extremes are right") {
-  CHECK(math::exp(kInf) == kInf);
-  CHECK(math::exp(-kInf) == 0);
-  CHECK(math::exp(88.7f) < kInf);
-  CHECK(math::exp(88.73f) == kInf);
+  CHECK(math::exp(kFloatInf) == kFloatInf);
+  CHECK(math::exp(-kFloatInf) == 0);
+  CHECK(math::exp(88.7f) < kFloatInf);
+  CHECK(math::exp(88.73f) == kFloatInf);
   CHECK(math::exp(-103.0f) == kSmallest);
   CHECK(math::exp(-104.0f) == 0);
   CHECK(math::exp(0.0f) == 1);
-  CHECK(std::isnan(math::exp(kNan)));
+  CHECK(std::isnan(math::exp(kFloatNan)));
 
-  CHECK(math::log(0.0f) == -kInf);
-  CHECK(math::log(-0.0f) == -kInf);
-  CHECK(math::log(kInf) == kInf);
+  CHECK(math::log(0.0f) == -kFloatInf);
+  CHECK(math::log(-0.0f) == -kFloatInf);
+  CHECK(math::log(kFloatInf) == kFloatInf);
   CHECK(std::isnan(math::log(-1.0f)));
-  CHECK(std::isnan(math::log(-kInf)));
-  CHECK(std::isnan(math::log(kNan)));
+  CHECK(std::isnan(math::log(-kFloatInf)));
+  CHECK(std::isnan(math::log(kFloatNan)));
   CHECK(math::log(kSmallest) == doctest::Approx(-103.278929));
   CHECK(math::log(1.0f) == 0);
 
-  for (const float x : {kInf, kLargest, 20.0f}) {
+  for (const float x : {kFloatInf, kLargest, 20.0f}) {
     CHECK(math::tanh(x) == 1);
     CHECK(math::tanh(-x) == -1);
     CHECK(math::erf(x) == 1);
     CHECK(math::erf(-x) == -1);
     CHECK(math::sigmoid(x) == 1);
   }
-  CHECK(math::sigmoid(-kInf) == 0);
+  CHECK(math::sigmoid(-kFloatInf) == 0);
   CHECK(math::sigmoid(0.0f) == 0.5f);
-  CHECK(math::softplus(-kInf) == 0);
-  CHECK(math::softplus(kInf) == kInf);
+  CHECK(math::softplus(-kFloatInf) == 0);
+  CHECK(math::softplus(kFloatInf) == kFloatInf);
   CHECK(math::softplus(1e4f) == 1e4f);
   CHECK(std::signbit(math::tanh(-0.0f)));
   CHECK(std::signbit(math::erf(-0.0f)));
-  for (const float y :
-       {math::tanh(kNan), math::erf(kNan), math::sigmoid(kNan), math::softplus(kNan)}) {
+  for (const float y : {math::tanh(kFloatNan), math::erf(kFloatNan), math::sigmoid(kFloatNan),
+                        math::softplus(kFloatNan)}) {
     CHECK(std::isnan(y));
   }
 }
@@ -130,8 +130,8 @@ TEST_CASE("extremes are right") {
 TEST_CASE("max and min keep NaN from either side") {
   CHECK(math::max(1.0f, 2.0f) == 2);
   CHECK(math::min(1.0f, 2.0f) == 1);
-  CHECK(std::isnan(math::max(kNan, 1.0f)));
-  CHECK(std::isnan(math::max(1.0f, kNan)));
-  CHECK(std::isnan(math::min(kNan, 1.0f)));
-  CHECK(std::isnan(math::min(1.0f, kNan)));
+  CHECK(std::isnan(math::max(kFloatNan, 1.0f)));
+  CHECK(std::isnan(math::max(1.0f, kFloatNan)));
+  CHECK(std::isnan(math::min(kFloatNan, 1.0f)));
+  CHECK(std::isnan(math::min(1.0f, kFloatNan)));
 }

@@ -128,7 +128,7 @@ double error_of(const Trial& t) {
   return worst / std::sqrt(static_cast<double>(t.k) + 1);
 }
 
-constexpr double kF32 = 1e-6, kBf16 = 1.0 / 128, kF64 = 1e-14;
+constexpr double kBoundF32 = 1e-6, kBoundBf16 = 1.0 / 128, kBoundF64 = 1e-14;
 
 }  // namespace
 
@@ -139,7 +139,7 @@ TEST_CASE("products around the edges of tiles equal the definition") {
         CAPTURE(m);
         CAPTURE(n);
         CAPTURE(k);
-        CHECK(error_of({.m = m, .n = n, .k = k}) < kF32);
+        CHECK(error_of({.m = m, .n = n, .k = k}) < kBoundF32);
       }
     }
   }
@@ -155,9 +155,9 @@ TEST_CASE("transposes, strides and batches are read in place") {
           t.b_transposed = b_transposed;
           t.spread = spread;
           t.a = t.b = t.c = dtype;
-          CHECK(error_of(t) < (dtype == DType::f64 ? kF64 : kF32));
+          CHECK(error_of(t) < (dtype == DType::f64 ? kBoundF64 : kBoundF32));
           t.b_repeats = true;
-          CHECK(error_of(t) < (dtype == DType::f64 ? kF64 : kF32));
+          CHECK(error_of(t) < (dtype == DType::f64 ? kBoundF64 : kBoundF32));
         }
       }
     }
@@ -165,33 +165,35 @@ TEST_CASE("transposes, strides and batches are read in place") {
 }
 
 TEST_CASE("an operand whose lines are a multiple of a page apart is packed") {
-  CHECK(error_of({.m = 29, .n = 33, .k = 1024}) < kF32);
-  CHECK(error_of({.m = 1024, .n = 33, .k = 29, .a_transposed = true}) < kF32);
+  CHECK(error_of({.m = 29, .n = 33, .k = 1024}) < kBoundF32);
+  CHECK(error_of({.m = 1024, .n = 33, .k = 29, .a_transposed = true}) < kBoundF32);
 }
 
 TEST_CASE("k beyond one block is summed in parts") {
   for (const bool transposed : {false, true}) {
     Trial t{.m = 45, .n = 50, .k = 1301, .a_transposed = transposed};
-    CHECK(error_of(t) < kF32);
+    CHECK(error_of(t) < kBoundF32);
     t.accumulate = true;
-    CHECK(error_of(t) < kF32);
+    CHECK(error_of(t) < kBoundF32);
     t.out_of_place = true;
-    CHECK(error_of(t) < kF32);
+    CHECK(error_of(t) < kBoundF32);
     t.bias = GemmBias::per_column;
-    CHECK(error_of(t) < kF32);
+    CHECK(error_of(t) < kBoundF32);
     t.activation = GemmActivation::gelu_tanh;
-    CHECK(error_of(t) < kF32);
+    CHECK(error_of(t) < kBoundF32);
     t.activation = GemmActivation::gelu;
-    CHECK(error_of(t) < kF32);
+    CHECK(error_of(t) < kBoundF32);
     t.a = t.b = t.c = DType::bf16;
-    CHECK(error_of(t) < kBf16);
+    CHECK(error_of(t) < kBoundBf16);
   }
-  CHECK(error_of({.m = 3, .n = 2100, .k = 1030}) < kF32);  // and B beyond one part
+  CHECK(error_of({.m = 3, .n = 2100, .k = 1030}) < kBoundF32);  // and B beyond one part
 }
 
 TEST_CASE("bias, scale, accumulation and GELU") {
   for (const DType dtype : {DType::f64, DType::f32, DType::bf16}) {
-    const double bound = dtype == DType::f64 ? kF64 : dtype == DType::f32 ? kF32 : kBf16;
+    const double bound = dtype == DType::f64   ? kBoundF64
+                         : dtype == DType::f32 ? kBoundF32
+                                               : kBoundBf16;
     for (const GemmBias bias : {GemmBias::none, GemmBias::per_column, GemmBias::per_row}) {
       for (const bool accumulate : {false, true}) {
         for (const auto activation :
@@ -215,16 +217,16 @@ TEST_CASE("bias, scale, accumulation and GELU") {
 TEST_CASE("bf16 and f32 mix, and nothing to sum gives the bias") {
   Trial t{.m = 17, .n = 33, .k = 40};
   t.a = DType::bf16;
-  CHECK(error_of(t) < kF32);
+  CHECK(error_of(t) < kBoundF32);
   t.c = DType::bf16;
-  CHECK(error_of(t) < kBf16);
+  CHECK(error_of(t) < kBoundBf16);
   std::swap(t.a, t.b);
   t.c = DType::f32;
-  CHECK(error_of(t) < kF32);
+  CHECK(error_of(t) < kBoundF32);
   for (const DType dtype : {DType::f64, DType::f32}) {
     Trial none{.m = 17, .n = 33, .k = 0, .bias = GemmBias::per_column};
     none.a = none.b = none.c = dtype;
-    CHECK(error_of(none) < kF32);
+    CHECK(error_of(none) < kBoundF32);
   }
 }
 

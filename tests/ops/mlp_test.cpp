@@ -11,11 +11,11 @@ using namespace fovea;
 
 namespace {
 
-struct Sizes {
+struct MlpSizes {
   std::int64_t rows, in, hidden, out;
 };
 
-ops::MlpWeights weights_of(const Sizes& s) {
+ops::MlpWeights weights_of(const MlpSizes& s) {
   return {rand_normal({s.hidden, s.in}, {0, 1}, {1}), rand_normal({s.hidden}, {0, 1}, {2}),
           rand_normal({s.out, s.hidden}, {0, 1}, {3}), rand_normal({s.out}, {0, 1}, {4})};
 }
@@ -24,12 +24,12 @@ ops::MlpWeights weights_of(const Sizes& s) {
 
 TEST_CASE("the perceptron in one pass has the bits of its two layers") {
   // Rows and columns around tiles, k beyond one block, and hidden rows of a multiple of a page.
-  for (const Sizes& s : {Sizes{1024, 3, 5, 2},
-                         {1121, 17, 33, 16},
-                         {1238, 70, 1030, 35},
-                         {1037, 600, 1008, 48},
-                         {1025, 40, 1024, 9},
-                         {29, 17, 33, 16}}) {
+  for (const MlpSizes& s : {MlpSizes{1024, 3, 5, 2},
+                            {1121, 17, 33, 16},
+                            {1238, 70, 1030, 35},
+                            {1037, 600, 1008, 48},
+                            {1025, 40, 1024, 9},
+                            {29, 17, 33, 16}}) {
     CAPTURE(s.rows);
     const ops::MlpWeights w = weights_of(s);
     const Tensor x = rand_normal({s.rows, s.in}, {0, 1}, {5}),

@@ -11,6 +11,7 @@
 #include "ops/arithmetic.h"
 #include "ops/reduce.h"
 #include "ops/view.h"
+#include "tests/support/f64.h"
 
 using namespace fovea;
 using doctest::Approx;
@@ -18,7 +19,6 @@ using doctest::Approx;
 namespace {
 
 using Values = std::vector<double>;
-constexpr TensorOptions kF64{DType::f64, {}};
 
 /// Mean and biased deviation of `n` values from `first` on.
 std::pair<double, double> moments(const Tensor& x, std::int64_t first, std::int64_t n) {

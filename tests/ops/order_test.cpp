@@ -5,10 +5,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
 
 #include "engine/autograd.h"
+#include "tests/support/f64.h"
+#include "tests/support/special_values.h"
 
 using namespace fovea;
 using doctest::Contains;
@@ -16,8 +17,6 @@ using doctest::Contains;
 namespace {
 
 using Values = std::vector<double>;
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr TensorOptions kF64{DType::f64, {}};
 
 /// What a stable sort says; NaN counts as the largest value.
 Values sorted_positions(const Values& x, bool descending) {

@@ -7,6 +7,7 @@
 
 #include "engine/autograd.h"
 #include "engine/parallel.h"
+#include "tests/support/f64.h"
 
 using namespace fovea;
 using doctest::Contains;
@@ -14,7 +15,6 @@ using doctest::Contains;
 namespace {
 
 using Values = std::vector<double>;
-constexpr TensorOptions kF64{DType::f64, {}};
 
 /// The sum by a loop over doubles.
 double plain_sum(const Tensor& x) {

@@ -9,16 +9,11 @@
 #include "ops/arithmetic.h"
 #include "ops/reduce.h"
 #include "tests/support/errors.h"
+#include "tests/support/f64.h"
 
 using namespace fovea;
 using ops::ResizeMode;
 using tests::check_error;
-
-namespace {
-
-constexpr TensorOptions kF64{DType::f64, {}};
-
-}  // namespace
 
 TEST_CASE("a unit impulse, enlarged twice") {
   const Tensor x = from_values({1, 1, 1, 9}, {0, 0, 0, 0, 1, 0, 0, 0, 0}, kF64);

@@ -8,14 +8,14 @@
 
 #include "engine/autograd.h"
 #include "engine/parallel.h"
+#include "tests/support/f64.h"
+#include "tests/support/special_values.h"
 
 using namespace fovea;
 
 namespace {
 
 using Values = std::vector<double>;
-constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr TensorOptions kF64{DType::f64, {}};
 
 }  // namespace
 

@@ -5,11 +5,12 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <limits>
 
 #include "base/error.h"
 #include "engine/parallel.h"
 #include "ops/view.h"
+#include "tests/support/f64.h"
+#include "tests/support/special_values.h"
 
 using namespace fovea;
 
@@ -17,9 +18,7 @@ namespace {
 
 double squares_of(const Tensor& x) { return ops::sum_of_squares({&x, 1}).item(); }
 
-constexpr TensorOptions kF64{DType::f64, {}};
 constexpr std::int64_t kMany = 100'003;  // several blocks, the last one shorter
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 ops::UpdateTensors tensors_of(const Shape& shape, TensorOptions options = {}) {
   return {rand_normal(shape, {0, 1}, {1}, options), rand_normal(shape, {0, 1}, {2}, options),
@@ -143,11 +142,11 @@ TEST_CASE("sums of squares are f64 sums of every float dtype, strided or not") {
   CHECK(squares_of(zeros({0})) == 0);
   CHECK(ops::sum_of_squares({}).item() == 0);
   CHECK(ops::sum_of_squares(std::vector{x, zeros({0}), x.to(DType::f32)}).item() == 60);
-  CHECK(std::isnan(squares_of(from_values({2}, {1, kNaN}))));
+  CHECK(std::isnan(squares_of(from_values({2}, {1, kNan}))));
 }
 
 TEST_CASE("clipping by value keeps NaN, by units leaves short gradients alone") {
-  const Tensor g = from_values({4}, {-3, 0.5, kNaN, 2}, kF64);
+  const Tensor g = from_values({4}, {-3, 0.5, kNan, 2}, kF64);
   ops::clip_values_(g, 1);
   CHECK(g.at(0) == -1);
   CHECK(g.at(1) == 0.5);

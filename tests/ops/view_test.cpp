@@ -12,7 +12,7 @@ using tests::check_error;
 namespace {
 
 using Values = std::vector<double>;
-using Sizes = std::vector<std::int64_t>;
+using Integers = std::vector<std::int64_t>;
 
 Tensor counting(const Shape& shape) {
   return arange(shape.numel()).to(DType::f32).alias(shape, contiguous_strides(shape));
@@ -54,7 +54,7 @@ TEST_CASE("views share the storage") {
   CHECK(shares(ops::expand(ops::select(x, 0, 0), {7, 3, 5}), x));
   CHECK(shares(ops::unsqueeze(x, 0), x));
   CHECK(shares(ops::squeeze(ops::unsqueeze(x, 0), 0), x));
-  CHECK(shares(ops::split(x, Sizes{1, 1}, 0)[1], x));
+  CHECK(shares(ops::split(x, Integers{1, 1}, 0)[1], x));
 }
 
 TEST_CASE("parts are the right ones") {
@@ -77,11 +77,11 @@ TEST_CASE("copies put elements in their places") {
   CHECK(ops::roll(x, 1, 1).to_vector() == Values{2, 0, 1, 5, 3, 4});
   CHECK(ops::roll(x, -4, 1).to_vector() == Values{1, 2, 0, 4, 5, 3});
   CHECK(ops::flip(x, 1).to_vector() == Values{2, 1, 0, 5, 4, 3});
-  CHECK(ops::pad(x, Sizes{1, 0, 0, 1}, 9).to_vector() ==
+  CHECK(ops::pad(x, Integers{1, 0, 0, 1}, 9).to_vector() ==
         Values{9, 0, 1, 2, 9, 3, 4, 5, 9, 9, 9, 9});
-  CHECK(ops::pad(x, Sizes{-1, 0}).to_vector() == Values{1, 2, 4, 5});
-  CHECK(ops::pad(x, Sizes{-2, 1}, 7).to_vector() == Values{2, 7, 5, 7});
-  CHECK(ops::pad(x, Sizes{-4, 2}, 7).to_vector() == Values{7, 7});
+  CHECK(ops::pad(x, Integers{-1, 0}).to_vector() == Values{1, 2, 4, 5});
+  CHECK(ops::pad(x, Integers{-2, 1}, 7).to_vector() == Values{2, 7, 5, 7});
+  CHECK(ops::pad(x, Integers{-4, 2}, 7).to_vector() == Values{7, 7});
 }
 
 TEST_CASE("integers move too") {
@@ -127,12 +127,12 @@ TEST_CASE("view errors name op and shapes") {
   check_error([&] { (void)ops::cat({x, zeros({2, 4})}, 0); }, "cat: got shapes [2, 3] and [2, 4]");
   check_error([&] { (void)ops::cat({x, integers}, 0); }, "cat: got f32 on cpu and i64 on cpu");
   check_error([&] { (void)ops::stack({x, zeros({3, 2})}, 0); }, "stack: got [2, 3]");
-  check_error([&] { (void)ops::split(x, Sizes{1, 2}, 0); }, "split: sizes sum to 3, axis 0");
-  check_error([&] { (void)ops::split(x, Sizes{-1, 3}, 0); }, "split: got size -1");
-  check_error([&] { (void)ops::pad(x, Sizes{1}); }, "pad: got 1 amounts");
+  check_error([&] { (void)ops::split(x, Integers{1, 2}, 0); }, "split: sizes sum to 3, axis 0");
+  check_error([&] { (void)ops::split(x, Integers{-1, 3}, 0); }, "split: got size -1");
+  check_error([&] { (void)ops::pad(x, Integers{1}); }, "pad: got 1 amounts");
   check_error(
       [&] {
-        (void)ops::pad(x, Sizes{-2, -2});
+        (void)ops::pad(x, Integers{-2, -2});
       },
       "pad: -2 before and -2 after leave size -1");
   check_error([&] { (void)ops::roll(x, 1, 5); }, "roll: axis 5 is out of range");

@@ -9,8 +9,8 @@
 namespace fovea {
 namespace {
 
-struct Fixture {
-  explicit Fixture(DType dtype) : store(0, {dtype, {}}) {
+struct AveragedStore {
+  explicit AveragedStore(DType dtype) : store(0, {dtype, {}}) {
     const Scope scope(store);
     w = scope.param("w", {2}, constant(1));
     mean = scope.buffer("mean", {2}, constant(0));
@@ -30,7 +30,7 @@ struct Fixture {
 
 TEST_CASE("average <- d average + (1 - d) value, from the initial values on") {
   for (const DType dtype : {DType::f32, DType::f64}) {
-    Fixture f(dtype);
+    AveragedStore f(dtype);
     Ema ema(f.store, 0.75);
     f.set(5);
     ema.update(f.store);
@@ -45,7 +45,7 @@ TEST_CASE("average <- d average + (1 - d) value, from the initial values on") {
 }
 
 TEST_CASE("swapped weights come back bit for bit, and what was computed from them is stale") {
-  Fixture f(DType::f32);
+  AveragedStore f(DType::f32);
   const Ema ema(f.store, 0.9);
   f.set(0.1);
   const std::vector<double> before = f.w.to_vector();
@@ -64,7 +64,7 @@ TEST_CASE("what is left of the first values is the product of the decays") {
   CHECK(share_of_first_values(0.5, false, 3) == 0.125);
   CHECK(share_of_first_values(0.99996, true, 60) == 0);
   for (const bool warmup : {false, true}) {
-    Fixture f(DType::f64);
+    AveragedStore f(DType::f64);
     Ema ema(f.store, 0.75, warmup);  // from 1 to 0
     f.set(0);
     for (std::int64_t step = 1; step <= 4; ++step) ema.update(f.store, step);
@@ -74,7 +74,7 @@ TEST_CASE("what is left of the first values is the product of the decays") {
 }
 
 TEST_CASE("a decay out of range is refused") {
-  Fixture f(DType::f32);
+  AveragedStore f(DType::f32);
   CHECK_THROWS_AS(Ema(f.store, 1.0), Error);
   CHECK_THROWS_AS(Ema(f.store, -0.1), Error);
 }

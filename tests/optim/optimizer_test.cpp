@@ -9,16 +9,16 @@
 #include "engine/parallel.h"
 #include "models/scope.h"
 #include "optim/gradients.h"
+#include "tests/support/f64.h"
 
 namespace fovea {
 namespace {
 
-constexpr TensorOptions kF64{DType::f64, {}};
 constexpr TensorOptions kF32{DType::f32, {}};
 
 /// One decayed parameter "w" of three values, one "b" that is not decayed.
-struct Fixture {
-  explicit Fixture(TensorOptions options) : store(0, options) {
+struct OptimizedPair {
+  explicit OptimizedPair(TensorOptions options) : store(0, options) {
     const Scope scope(store);
     w = scope.param("w", {3}, constant(0), Decay::yes);
     b = scope.param("b", {3}, constant(0), Decay::no);
@@ -31,7 +31,7 @@ struct Fixture {
 
 constexpr double kGradients[3][3] = {{0.5, -2.0, 0.0}, {0.1, 1.0, 3.0}, {-0.7, 0.2, -1.0}};
 
-void run_three_steps(Fixture& f, const OptimizerOptions& options, double scale = 1) {
+void run_three_steps(OptimizedPair& f, const OptimizerOptions& options, double scale = 1) {
   Optimizer optimizer(f.store, options);
   for (const auto& g : kGradients) {
     for (const Tensor& p : {f.w, f.b}) {
@@ -69,7 +69,7 @@ const std::vector<double> kNesterov{0.896798268875, -0.10970962631249999, 1.3026
 }  // namespace
 
 TEST_CASE("AdamW is torch.optim.AdamW") {
-  Fixture f64(kF64), f32(kF32);
+  OptimizedPair f64(kF64), f32(kF32);
   run_three_steps(f64, adamw_options());
   check_values(f64.w, kAdamW, 1e-13);
   run_three_steps(f32, adamw_options());
@@ -77,7 +77,7 @@ TEST_CASE("AdamW is torch.optim.AdamW") {
 }
 
 TEST_CASE("SGD is torch.optim.SGD, with plain and with Nesterov momentum") {
-  Fixture plain(kF64), nesterov(kF64);
+  OptimizedPair plain(kF64), nesterov(kF64);
   run_three_steps(plain, sgd_options(false));
   check_values(plain.w, kMomentum, 1e-13);
   run_three_steps(nesterov, sgd_options(true));
@@ -86,7 +86,7 @@ TEST_CASE("SGD is torch.optim.SGD, with plain and with Nesterov momentum") {
 
 TEST_CASE("only parameters born with decay are decayed") {
   for (const OptimizerOptions& options : {adamw_options(), sgd_options(false)}) {
-    Fixture f(kF64);
+    OptimizedPair f(kF64);
     Optimizer optimizer(f.store, options);
     for (const Tensor& p : {f.w, f.b}) p.set_grad(zeros({3}, p.options()));
     optimizer.step(0.1);
@@ -96,7 +96,7 @@ TEST_CASE("only parameters born with decay are decayed") {
 }
 
 TEST_CASE("the gradient scale acts as if the gradients had been multiplied") {
-  Fixture scaled(kF64);
+  OptimizedPair scaled(kF64);
   run_three_steps(scaled, adamw_options(), 4);  // a power of two: no rounding
   check_values(scaled.w, kAdamW, 1e-13);
 }
@@ -104,7 +104,7 @@ TEST_CASE("the gradient scale acts as if the gradients had been multiplied") {
 TEST_CASE("and so in every optimizer, also where gradients are clipped inside") {
   for (const OptimizerKind kind : {OptimizerKind::sgd, OptimizerKind::lamb, OptimizerKind::lars,
                                    OptimizerKind::lion, OptimizerKind::muon}) {
-    Fixture plain(kF64), scaled(kF64);
+    OptimizedPair plain(kF64), scaled(kF64);
     run_three_steps(plain, {.kind = kind}, 1);
     run_three_steps(scaled, {.kind = kind}, 4);
     check_values(scaled.w, plain.w.to_vector(), 1e-13);
@@ -179,7 +179,7 @@ TEST_CASE("rates follow patterns of names, whose factors multiply with each othe
 }
 
 TEST_CASE("patterns of rates that mean nothing are refused by name") {
-  const Fixture f(kF64);
+  const OptimizedPair f(kF64);
   const auto error = [&](NamedRate rate) {
     OptimizerOptions options;
     options.named_rates = {{"w", 2}, std::move(rate)};
@@ -199,7 +199,7 @@ TEST_CASE("patterns of rates that mean nothing are refused by name") {
 }
 
 TEST_CASE("a parameter without a gradient stays, and its version with it") {
-  Fixture f(kF64);
+  OptimizedPair f(kF64);
   Optimizer optimizer(f.store, adamw_options());
   f.w.set_grad(ones({3}, kF64));
   const std::uint64_t w = f.w.version(), b = f.b.version();
@@ -226,7 +226,7 @@ TEST_CASE("an update does not depend on the number of threads") {
 }
 
 TEST_CASE("the gradient norm covers all parameters and clipping bounds it") {
-  Fixture f(kF64);
+  OptimizedPair f(kF64);
   f.w.set_grad(from_values({3}, {3, 0, 0}, kF64));
   f.b.set_grad(from_values({3}, {0, -4, 0}, kF64));
   CHECK(gradient_norm(f.store) == doctest::Approx(5).epsilon(1e-15));

@@ -9,7 +9,7 @@
 namespace fovea {
 namespace {
 
-EvaluatedDepth evaluated() {
+EvaluatedDepth evaluated_depth() {
   EvaluatedDepth depth{.checkpoint = "runs/a/best.safetensors",
                        .model = "depth_pit_tiny_24x32",
                        .dataset = "rooms",
@@ -34,7 +34,7 @@ EvaluatedDepth evaluated() {
 }  // namespace
 
 TEST_CASE("the table has both baselines below each protocol of a model, and names the protocols") {
-  const std::vector<EvaluatedDepth> models{evaluated()};
+  const std::vector<EvaluatedDepth> models{evaluated_depth()};
   const std::string table = depth_table(models);
   const auto at = [&](const char* text, std::size_t from = 0) {
     const std::size_t found = table.find(text, from);
@@ -52,7 +52,7 @@ TEST_CASE("the table has both baselines below each protocol of a model, and name
 }
 
 TEST_CASE("CSV and JSON have a row for each row of the table") {
-  const std::vector<EvaluatedDepth> models{evaluated()};
+  const std::vector<EvaluatedDepth> models{evaluated_depth()};
   const std::string csv = depth_csv(models);
   CHECK(std::count(csv.begin(), csv.end(), '\n') == 1 + 2 * 3);
   CHECK(

@@ -13,7 +13,7 @@ namespace fovea {
 namespace {
 
 /// Two discs and a star in one image; the discs are found, with a wrong disc between them.
-EvaluatedDetector evaluated() {
+EvaluatedDetector evaluated_detector() {
   const std::vector<TruthBox> truth{{1, 0, 0, 0, 20, 20, 400, false},
                                     {1, 0, 50, 50, 40, 40, 1600, false},
                                     {1, 2, 100, 0, 30, 30, 900, false}};
@@ -35,7 +35,7 @@ EvaluatedDetector evaluated() {
 }  // namespace
 
 TEST_CASE("the table of classes leaves out those without objects, and '-' stands for no size") {
-  const std::string table = category_table(evaluated());
+  const std::string table = category_table(evaluated_detector());
   CHECK(table.find("class") == 0);
   CHECK(table.find("square") == std::string::npos);
   CHECK(
@@ -45,14 +45,14 @@ TEST_CASE("the table of classes leaves out those without objects, and '-' stands
 }
 
 TEST_CASE("one row per checkpoint with the twelve numbers") {
-  const std::vector<EvaluatedDetector> all{evaluated(), evaluated()};
+  const std::vector<EvaluatedDetector> all{evaluated_detector(), evaluated_detector()};
   const std::string table = detector_table(all), csv = detector_csv(all);
   CHECK(std::count(table.begin(), table.end(), '\n') == 3);
   CHECK(table.find("  AP small  AP medium  AP large") != std::string::npos);
   CHECK(std::count(csv.begin(), csv.end(), '\n') == 3);
   CHECK(csv.find("checkpoint,model,dataset,images,bad_images,loss,AP,AP50,AP75,") == 0);
   const auto json = nlohmann::json::parse(detector_json(all));
-  const EvaluatedDetector one = evaluated();
+  const EvaluatedDetector one = evaluated_detector();
   CHECK(json["results"][1]["numbers"]["AP"] == one.precision.numbers[0]);
   CHECK(json["results"][0]["categories"].size() == 2);
   CHECK(json["results"][0]["categories"][1]["name"] == "star, large");
@@ -60,7 +60,7 @@ TEST_CASE("one row per checkpoint with the twelve numbers") {
 
 TEST_CASE("curves: precision falls to two thirds after half of the discs") {
   const TemporaryFolder folder;
-  const auto files = write_precision(folder.path(), evaluated());
+  const auto files = write_precision(folder.path(), evaluated_detector());
   CHECK(files.size() == 3);
   const std::string csv = read_file(folder / "precision_recall.csv");
   CHECK(csv.find("0,disc,0.50,0.50,1.000000\n") != std::string::npos);

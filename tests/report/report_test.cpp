@@ -26,7 +26,7 @@ namespace {
 constexpr const char* kNasty = "<b>&\"'\x01\xff caf\u00e9";
 
 /// Three images of two classes, one of them taken for the other.
-EvaluatedModel evaluated() {
+EvaluatedModel evaluated_model() {
   EvaluatedModel model;
   model.checkpoint = "runs/a, b/best.safetensors";
   model.model = "vit_tiny_patch4_32";
@@ -51,8 +51,9 @@ RunPage page() {
   row.eval = {1, 50, 90};
   page.task = classification_info({});
   page.epochs = {row};
-  page.scores = scores_of(evaluated());
-  page.details = sections_of(evaluated(), {{{1, 1, 0, 0.5}, Image(4, 4), kNasty, "b", kNasty}});
+  page.scores = scores_of(evaluated_model());
+  page.details =
+      sections_of(evaluated_model(), {{{1, 1, 0, 0.5}, Image(4, 4), kNasty, "b", kNasty}});
   page.samples = Image(9, 9);
   page.sample_side = 4;
   page.samples_note = kNasty;
@@ -140,7 +141,7 @@ TEST_CASE("mistakes are shown as the model saw them") {
 }
 
 TEST_CASE("evaluations as a table, CSV and JSON") {
-  const std::vector<EvaluatedModel> models{evaluated(), evaluated()};
+  const std::vector<EvaluatedModel> models{evaluated_model(), evaluated_model()};
   const std::string table = evaluation_table(models);
   CHECK(std::count(table.begin(), table.end(), '\n') == 3);
   CHECK(contains(table,
@@ -165,7 +166,7 @@ TEST_CASE("evaluations as a table, CSV and JSON") {
 TEST_CASE("an evaluation leaves its files") {
   const TemporaryFolder folder;
   const Datasets data = tiny_data();
-  EvaluatedModel model = evaluated();
+  EvaluatedModel model = evaluated_model();
   model.classes = data.test->class_names();
   EvaluationTransform preparation;
   preparation.size = {32, 32};
@@ -223,7 +224,7 @@ TEST_CASE("a page without evaluation, images or epochs says so") {
 
 TEST_CASE("many classes become pixels, and a table that is folded away") {
   RunPage many = page();
-  EvaluatedModel model = evaluated();
+  EvaluatedModel model = evaluated_model();
   model.classes.clear();
   for (int k = 0; k < 120; ++k) model.classes.push_back("class " + std::to_string(k));
   many.details = sections_of(model, {});

@@ -13,7 +13,7 @@
 namespace fovea {
 namespace {
 
-TrainConfig recipe(const std::string& name) {
+TrainConfig classification_recipe(const std::string& name) {
   const std::string folder = FOVEA_SOURCE_DIR "/recipes/";
   return resolve_run({{"config", folder + name + ".json"}}).config;
 }
@@ -46,7 +46,7 @@ TrainConfig wild_config() {
 }  // namespace
 
 TEST_CASE("DeiT's recipe in full") {
-  const TrainConfig c = recipe("imagenet_deit_tiny");
+  const TrainConfig c = classification_recipe("imagenet_deit_tiny");
   const AugmentOptions a = c.images.augment;
   CHECK(a.crop == TrainCrop::resized);
   CHECK(a.range.scale_low == 0.08);
@@ -69,22 +69,22 @@ TEST_CASE("DeiT's recipe in full") {
 }
 
 TEST_CASE("the recipes on small images") {
-  const AugmentOptions cifar = recipe("cifar").images.augment;
+  const AugmentOptions cifar = classification_recipe("cifar").images.augment;
   CHECK(cifar.crop == TrainCrop::pad);
   CHECK(cifar.crop_padding == 4);
   CHECK(cifar.policy == "rand-m9-mstd0.5-inc1");
   CHECK(cifar.erase.probability == 0.25);
-  const AugmentOptions hour = training_images(recipe("cifar_hour")).augment;
+  const AugmentOptions hour = training_images(classification_recipe("cifar_hour")).augment;
   CHECK(hour.policy.empty());
   CHECK(hour.erase.probability == 0);
-  const AugmentOptions pit = recipe("cifar_pit_small").images.augment;
+  const AugmentOptions pit = classification_recipe("cifar_pit_small").images.augment;
   CHECK(pit.crop == TrainCrop::resized);
   CHECK(pit.filter == Filter::bilinear);
   CHECK(pit.jitter.hue == 0.1);
   CHECK(pit.jitter_probability == 0.8);
   CHECK(pit.grayscale == 0.2);
   CHECK(pit.erase.probability == 0);
-  const TrainConfig builtin = recipe("builtin");
+  const TrainConfig builtin = classification_recipe("builtin");
   const AugmentOptions plain = builtin.images.augment;
   CHECK(plain.crop_padding == 2);
   CHECK(plain.policy.empty());

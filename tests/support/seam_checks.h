@@ -11,30 +11,11 @@
 #include <vector>
 
 #include "engine/parallel.h"
+#include "tests/support/part.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/tiny_run.h"
 
 namespace fovea {
-
-/// Samples [first, first + count) of another data set.
-class Part : public Dataset {
- public:
-  Part(std::shared_ptr<const Dataset> whole, std::int64_t first, std::int64_t count)
-      : whole_(std::move(whole)), first_(first), count_(count) {}
-
-  using Dataset::get;
-  [[nodiscard]] std::int64_t size() const override { return count_; }
-  [[nodiscard]] const std::vector<std::string>& class_names() const override {
-    return whole_->class_names();
-  }
-  [[nodiscard]] Sample get(std::int64_t index) const override {
-    return whole_->get(first_ + index);
-  }
-
- private:
-  std::shared_ptr<const Dataset> whole_;
-  std::int64_t first_, count_;
-};
 
 /// Options of small runs: five epochs, every step logged, random crops and flips.
 inline TrainerOptions seam_options() {

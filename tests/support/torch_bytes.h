@@ -19,6 +19,13 @@ std::string little(T value) {
   return bytes;
 }
 
+/// The bytes of f32 1, 2, ..., `last`.
+inline std::string floats_to(int last) {
+  std::string bytes;
+  for (int value = 1; value <= last; ++value) bytes += little(static_cast<float>(value));
+  return bytes;
+}
+
 // Pickle instructions that push one value.
 inline std::string py_text(const std::string& text) {
   return "X" + little(static_cast<std::uint32_t>(text.size())) + text;

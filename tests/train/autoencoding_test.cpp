@@ -9,13 +9,15 @@
 #include "engine/autograd.h"
 #include "models/model_as.h"
 #include "models/registry.h"
-#include "ops/view.h"
 #include "tests/support/errors.h"
 #include "tests/support/tiny_run.h"
+#include "tests/train/batches.h"
 #include "train/start/resolve.h"
 
 namespace fovea {
 namespace {
+
+using tests::row;
 
 std::unique_ptr<Vae> tiny_vae() {
   const nlohmann::json settings{{"block_out_channels", {4, 8}},
@@ -25,17 +27,8 @@ std::unique_ptr<Vae> tiny_vae() {
   return model_as<Vae>(make_model("vae_f4_32", settings, 3));
 }
 
-Batch batch_of(const std::vector<double>& indices) {
-  Batch batch;
-  batch.indices =
-      from_values({static_cast<std::int64_t>(indices.size())}, indices, {DType::i64, {}});
-  batch.images = rand_normal({batch.indices.size(0), 3, 8, 8}, {0, 1}, {4});
-  batch.labels = batch.indices;
-  return batch;
-}
-
-std::vector<double> row(const Tensor& noise, std::int64_t index) {
-  return ops::select(noise, 0, index).to_vector();
+Batch normal_images(const std::vector<double>& indices) {
+  return tests::batch_of(indices, rand_normal({std::ssize(indices), 3, 8, 8}, {0, 1}, {4}));
 }
 
 }  // namespace
@@ -45,14 +38,14 @@ TEST_CASE(
   const auto model = tiny_vae();
   const Autoencoding task({}, *model, {}, 7), other_seed({}, *model, {}, 8);
   const auto noise = [&](const std::vector<double>& indices, const BatchPlace& place) {
-    return task.prepare(batch_of(indices), place).at("noise");
+    return task.prepare(normal_images(indices), place).at("noise");
   };
   const BatchPlace place{.step = 5, .forward = 10, .epoch = 1};
   const Tensor whole = noise({4, 9, 2}, place);
   CHECK(whole.shape() == Shape{3, 3, 4, 4});
   CHECK(row(noise({2}, {.step = 5, .forward = 11, .epoch = 1}), 0) == row(whole, 2));
   CHECK(row(noise({4}, {.step = 6, .forward = 10, .epoch = 1}), 0) != row(whole, 0));
-  CHECK(row(other_seed.prepare(batch_of({4}), place).at("noise"), 0) != row(whole, 0));
+  CHECK(row(other_seed.prepare(normal_images({4}), place).at("noise"), 0) != row(whole, 0));
   CHECK(row(noise({4, 4}, place), 0) != row(noise({4, 4}, place), 1));
 }
 
@@ -62,7 +55,7 @@ TEST_CASE("a VAE's loss is the absolute error plus the weighted divergence") {
   for (const double weight : {0.0, 1e-6, 0.25}) {
     const Autoencoding task(autoencoding_info(), *model, {.kl_weight = weight}, 1);
     Context ctx;
-    const TaskLoss loss = task.loss(task.prepare(batch_of({0, 1}), {.step = 1}), ctx);
+    const TaskLoss loss = task.loss(task.prepare(normal_images({0, 1}), {.step = 1}), ctx);
     REQUIRE(loss.parts.size() == task.info().loss_parts.size());
     const double rec = loss.parts[0].item(), kl = loss.parts[1].item();
     CHECK(rec > 0);

@@ -136,7 +136,7 @@ TrainerOptions finding_options() {
   return options;
 }
 
-std::shared_ptr<const Dataset> drawn(std::int64_t size, std::uint64_t seed) {
+std::shared_ptr<const Dataset> drawn_boxes(std::int64_t size, std::uint64_t seed) {
   return std::make_shared<DrawnBoxes>(DrawnBoxesOptions{.size = size, .seed = seed});
 }
 
@@ -146,7 +146,10 @@ Trainer finding_trainer(TrainerOptions options) {
   options.images = images_of(options.images, options.run);
   auto model = std::make_unique<Finder>();
   auto task = std::make_unique<T>(*model);
-  return {std::move(options), {drawn(64, 1), drawn(24, 2)}, std::move(model), std::move(task)};
+  return {std::move(options),
+          {drawn_boxes(64, 1), drawn_boxes(24, 2)},
+          std::move(model),
+          std::move(task)};
 }
 
 }  // namespace
@@ -192,8 +195,8 @@ TEST_CASE("what is padded changes nothing that is found") {
   LoaderOptions alone = evaluation_loader_options(1, 0), together = alone;
   alone.rows.pad_multiple = together.rows.pad_multiple = 8;
   together.batch_size = 6;
-  Loader one(drawn(6, 1), evaluation_pipeline({}), alone);
-  Loader all(drawn(6, 1), evaluation_pipeline({}), together);
+  Loader one(drawn_boxes(6, 1), evaluation_pipeline({}), alone);
+  Loader all(drawn_boxes(6, 1), evaluation_pipeline({}), together);
   const Batch batch = all.next();
   const Tensor found = model.forward(batch.images, batch.at("mask"));
   for (std::int64_t b = 0; b < 6; ++b) {
@@ -212,7 +215,7 @@ TEST_CASE("boxes that do not count have no part in loss and gradient") {
   const Finding task(model);
   LoaderOptions load = evaluation_loader_options(8, 0);
   load.rows.pad_multiple = 8;
-  Loader loader(drawn(8, 1), evaluation_pipeline({}), load);
+  Loader loader(drawn_boxes(8, 1), evaluation_pipeline({}), load);
   Batch batch = task.prepare(loader.next(), {});
   Context ctx;
   const double before = task.loss(batch, ctx).total.item();
@@ -223,7 +226,7 @@ TEST_CASE("boxes that do not count have no part in loss and gradient") {
 
 TEST_CASE("an evaluation of boxes adds up over parts of a data set") {
   Finder model;
-  check_halves(Finding(model), drawn(24, 2), finding_options().evaluation);
+  check_halves(Finding(model), drawn_boxes(24, 2), finding_options().evaluation);
 }
 
 }  // namespace fovea

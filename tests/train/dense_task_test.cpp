@@ -6,16 +6,14 @@
 #include "ops/arithmetic.h"
 #include "ops/conv.h"
 #include "ops/reduce.h"
-#include "tests/support/drawn_depth.h"
 #include "tests/support/seam_checks.h"
+#include "tests/train/drawn_planes.h"
 
 namespace fovea {
 namespace {
 
-using tests::DrawnDepth;
-using tests::DrawnDepthOptions;
-
-constexpr ImageSize kSize{24, 36};
+using tests::drawn_planes;
+using tests::kPlaneSize;
 
 /// Two convolutions.
 class Depths : public Model {
@@ -38,7 +36,7 @@ class Depths : public Model {
   static ModelInfo info_of() {
     ModelInfo info;
     info.name = "depths";
-    info.img_size = {kSize.height, kSize.width};
+    info.img_size = {kPlaneSize.height, kPlaneSize.width};
     info.config = "{}";
     return info;
   }
@@ -87,48 +85,46 @@ class DepthTask : public Task {
   TaskInfo info_;
 };
 
-TrainerOptions depth_options() {
+TrainerOptions plane_options() {
   TrainerOptions options = seam_options();
   options.schedule.lr = 0.03;
   options.images.augment.vertical_flip = 0.5;
   return options;
 }
 
-std::shared_ptr<const Dataset> drawn(std::int64_t size, std::uint64_t seed) {
-  return std::make_shared<DrawnDepth>(
-      DrawnDepthOptions{.size = size, .seed = seed, .image = kSize});
-}
-
-Trainer depth_trainer(TrainerOptions options) {
+Trainer plane_trainer(TrainerOptions options) {
   options.images = images_of(options.images, options.run);
   auto model = std::make_unique<Depths>();
   auto task = std::make_unique<DepthTask>(*model);
-  return {std::move(options), {drawn(64, 1), drawn(24, 2)}, std::move(model), std::move(task)};
+  return {std::move(options),
+          {drawn_planes(64, 1), drawn_planes(24, 2)},
+          std::move(model),
+          std::move(task)};
 }
 
 }  // namespace
 
 TEST_CASE("depth is learned where it is known") {
-  const RunNumbers run = whole_run(depth_options(), depth_trainer);
+  const RunNumbers run = whole_run(plane_options(), plane_trainer);
   CHECK(run.losses.back() < run.losses.front() / 5);
   CHECK(run.scores.back().at(0) < 0.1);
 }
 
 TEST_CASE("depth is learned with the same bits, resumed and with any threads") {
-  check_same_everywhere(depth_options(), depth_trainer);
+  check_same_everywhere(plane_options(), plane_trainer);
 }
 
 TEST_CASE("depth is learned from random crops, which resize images and maps alike") {
-  TrainerOptions options = depth_options();
+  TrainerOptions options = plane_options();
   options.images.augment.crop = TrainCrop::resized;
   options.schedule.epochs = 12;
-  CHECK(whole_run(options, depth_trainer).scores.back().at(0) < 0.04);
+  CHECK(whole_run(options, plane_trainer).scores.back().at(0) < 0.04);
 }
 
 TEST_CASE("pixels whose depth is not known have no part in the loss") {
   Depths model;
   const DepthTask task(model);
-  Loader loader(drawn(8, 1), evaluation_pipeline({}), evaluation_loader_options(8, 0));
+  Loader loader(drawn_planes(8, 1), evaluation_pipeline({}), evaluation_loader_options(8, 0));
   Batch batch = task.prepare(loader.next(), {});
   Context ctx;
   const double before = task.loss(batch, ctx).total.item();
@@ -140,7 +136,7 @@ TEST_CASE("pixels whose depth is not known have no part in the loss") {
 
 TEST_CASE("an evaluation of pixels adds up over parts of a data set") {
   Depths model;
-  check_halves(DepthTask(model), drawn(24, 2), depth_options().evaluation);
+  check_halves(DepthTask(model), drawn_planes(24, 2), plane_options().evaluation);
 }
 
 }  // namespace fovea

@@ -11,28 +11,21 @@
 #include "models/model_as.h"
 #include "models/registry.h"
 #include "ops/arithmetic.h"
-#include "tests/support/drawn_depth.h"
 #include "tests/support/errors.h"
 #include "tests/support/seam_checks.h"
+#include "tests/train/drawn_planes.h"
 #include "train/start/resolve.h"
 
 namespace fovea {
 namespace {
 
 using tests::check_error;
-using tests::DrawnDepth;
-using tests::DrawnDepthOptions;
-
-constexpr ImageSize kSize{24, 36};
+using tests::drawn_planes;
+using tests::kPlaneSize;
 
 std::unique_ptr<Model> tiny_depth_model(const char* loss = "l1") {
   const nlohmann::json settings{{"embed_dim", 12}, {"depth", 1}, {"num_heads", 2}, {"loss", loss}};
   return make_model("depth_vit_tiny_patch6_24x36", settings, 3);
-}
-
-std::shared_ptr<const Dataset> drawn(std::int64_t size, std::uint64_t seed) {
-  return std::make_shared<DrawnDepth>(
-      DrawnDepthOptions{.size = size, .seed = seed, .image = kSize});
 }
 
 TrainerOptions depth_options() {
@@ -48,9 +41,9 @@ TrainerOptions depth_options() {
 Trainer depth_trainer(TrainerOptions options) {
   options.images = images_of(options.images, options.run);
   std::unique_ptr<Model> model = tiny_depth_model();
-  const auto train = drawn(64, 1);
+  const auto train = drawn_planes(64, 1);
   auto task = std::make_unique<DepthEstimation>(*model, DepthProtocol{}, train.get());
-  return {std::move(options), {train, drawn(24, 2)}, std::move(model), std::move(task)};
+  return {std::move(options), {train, drawn_planes(24, 2)}, std::move(model), std::move(task)};
 }
 
 double score(const DepthEstimation& task, const Task::Evaluated& result, const char* name) {
@@ -88,15 +81,15 @@ TEST_CASE("depth estimation has the same bits, resumed and with any threads") {
 TEST_CASE("depth's evaluation adds up over parts of a data set") {
   for (const char* loss : {"l1", "scale_invariant"}) {
     const auto model = tiny_depth_model(loss);
-    const auto train = drawn(8, 1);
-    check_halves(DepthEstimation(*model, {}, train.get()), drawn(24, 2),
+    const auto train = drawn_planes(8, 1);
+    check_halves(DepthEstimation(*model, {}, train.get()), drawn_planes(24, 2),
                  depth_options().evaluation);
   }
 }
 
 TEST_CASE("an evaluation measures the outputs and the loss of the model") {
   const auto model = tiny_depth_model();
-  const auto train = drawn(8, 1), test = drawn(5, 2);
+  const auto train = drawn_planes(8, 1), test = drawn_planes(5, 2);
   const DepthEstimation task(*model, {}, train.get());
   EvaluateOptions options = depth_options().evaluation;
   options.batch_size = 2;
@@ -120,17 +113,17 @@ TEST_CASE("an evaluation measures the outputs and the loss of the model") {
 
 TEST_CASE("baselines come from the training images, at the size of the model") {
   const auto model = tiny_depth_model();
-  const auto train = drawn(20, 1);
+  const auto train = drawn_planes(20, 1);
   const DepthEstimation task(*model, {}, train.get());
   const Task::Evaluated on_train = task.evaluate(train, depth_options().evaluation);
   // Of the training set itself, no constant map of pixels has a smaller RMSE than the mean.
   CHECK(score(task, on_train, "rmse_of_mean") < score(task, on_train, "rmse_of_median"));
   const DepthBaselines baselines = measure_baselines(*model, *train, depth_options().evaluation);
-  CHECK(ImageSize{baselines.height, baselines.width} == kSize);
+  CHECK(ImageSize{baselines.height, baselines.width} == kPlaneSize);
   double sum = 0, count = 0;
   for (std::int64_t i = 0; i < 20; ++i) {
-    const Tensor depth = depths_of(first_batch(*drawn(20, 1), 20), DepthSource::filled);
-    const double metres = depth.at(i * kSize.height * kSize.width + 100);
+    const Tensor depth = depths_of(first_batch(*drawn_planes(20, 1), 20), DepthSource::filled);
+    const double metres = depth.at(i * kPlaneSize.height * kPlaneSize.width + 100);
     sum += metres;
     count += metres > 0 ? 1 : 0;
   }
@@ -139,7 +132,7 @@ TEST_CASE("baselines come from the training images, at the size of the model") {
 
 TEST_CASE("several protocols of one pass are those of a pass each") {
   const auto model = tiny_depth_model();
-  const auto train = drawn(8, 1), test = drawn(6, 2);
+  const auto train = drawn_planes(8, 1), test = drawn_planes(6, 2);
   const EvaluateOptions options = depth_options().evaluation;
   const DepthBaselines baselines = measure_baselines(*model, *train, options);
   const auto protocols = parse_protocols("full,eigen,full+median,most=5");
@@ -158,7 +151,7 @@ TEST_CASE("several protocols of one pass are those of a pass each") {
 
 TEST_CASE("raw depth needs a map of its own") {
   const auto model = tiny_depth_model();
-  const auto train = drawn(4, 1);
+  const auto train = drawn_planes(4, 1);
   const DepthEstimation task(*model, parse_protocol("raw"), train.get());
   check_error([&] { static_cast<void>(task.evaluate(train, depth_options().evaluation)); },
               "the data set has no raw depth");
@@ -180,12 +173,12 @@ TEST_CASE("pictures without depth are an error with what is expected") {
 
 TEST_CASE("a picture shows eight images above their depths and the predictions") {
   const auto model = tiny_depth_model();
-  const auto train = drawn(10, 1);
+  const auto train = drawn_planes(10, 1);
   const DepthEstimation task(*model, {}, train.get());
   const auto picture = task.picture(train, depth_options().evaluation);
   REQUIRE(picture);
-  CHECK(picture->width >= 8 * 2 * kSize.width);  // enlarged
-  CHECK(picture->height >= 3 * 2 * kSize.height);
+  CHECK(picture->width >= 8 * 2 * kPlaneSize.width);  // enlarged
+  CHECK(picture->height >= 3 * 2 * kPlaneSize.height);
 }
 
 TEST_CASE("the default run trains on rooms, and its settings are checked") {

@@ -16,19 +16,15 @@
 #include "tests/support/errors.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/tiny_run.h"
+#include "tests/train/batches.h"
 #include "train/run/run_state.h"
 #include "train/start/resolve.h"
 
 namespace fovea {
 namespace {
 
-Tensor indices_of(const std::vector<double>& indices) {
-  return from_values({std::ssize(indices)}, indices, {DType::i64, {}});
-}
-
-std::vector<double> row(const Tensor& x, std::int64_t b) {
-  return ops::select(x, 0, b).to_vector();
-}
+using tests::indices_of;
+using tests::row;
 
 std::unique_ptr<Dit> tiny_dit(const nlohmann::json& overrides = nlohmann::json::object()) {
   nlohmann::json settings{{"embed_dim", 12}, {"depth", 1}, {"num_heads", 2}, {"num_classes", 10}};
@@ -43,12 +39,11 @@ std::unique_ptr<Dit> tiny_dit(const nlohmann::json& overrides = nlohmann::json::
   return model;
 }
 
-Batch batch_of(const std::vector<double>& indices) {
-  Batch batch;
-  batch.indices = indices_of(indices);
-  batch.images = rand_uniform({batch.indices.size(0), 3, 8, 8}, {-1, 1}, {1});
-  batch.labels = from_values({batch.indices.size(0)}, std::vector<double>(indices.size(), 2),
-                             {DType::i64, {}});
+/// All of class 2.
+Batch images_of_one_class(const std::vector<double>& indices) {
+  Batch batch =
+      tests::batch_of(indices, rand_uniform({std::ssize(indices), 3, 8, 8}, {-1, 1}, {1}));
+  batch.labels = full({std::ssize(indices)}, 2, {DType::i64, {}});
   return batch;
 }
 
@@ -65,12 +60,7 @@ EvaluateOptions half_normalization() {
 }
 
 std::string failure(const std::vector<Setting>& flags) {
-  try {
-    static_cast<void>(resolve_run(flags, {.task = TaskKind::diffusion}));
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
+  return message_of([&] { static_cast<void>(resolve_run(flags, {.task = TaskKind::diffusion})); });
 }
 
 void check_says(const std::vector<Setting>& flags, const std::string& part) {
@@ -84,10 +74,12 @@ TEST_CASE("time, noise and dropping follow from seed, step and sample, not from 
   const auto model = tiny_dit();
   const Diffusion task({}, *model, 7), other_seed({}, *model, 8);
   const BatchPlace place{.step = 5, .forward = 10, .epoch = 1};
-  const Batch whole = task.prepare(batch_of({4, 9, 2, 11}), place);
-  const Batch part = task.prepare(batch_of({2, 11}), {.step = 5, .forward = 11, .epoch = 1});
-  const Batch later = task.prepare(batch_of({4}), {.step = 6, .forward = 10, .epoch = 1});
-  const Batch other = other_seed.prepare(batch_of({4}), place);
+  const Batch whole = task.prepare(images_of_one_class({4, 9, 2, 11}), place);
+  const Batch part =
+      task.prepare(images_of_one_class({2, 11}), {.step = 5, .forward = 11, .epoch = 1});
+  const Batch later =
+      task.prepare(images_of_one_class({4}), {.step = 6, .forward = 10, .epoch = 1});
+  const Batch other = other_seed.prepare(images_of_one_class({4}), place);
   for (const char* name : {"t", "noise", "drop_noise"}) {
     CAPTURE(std::string(name));
     CHECK(row(part.at(name), 0) == row(whole.at(name), 2));
@@ -98,7 +90,7 @@ TEST_CASE("time, noise and dropping follow from seed, step and sample, not from 
   CHECK(whole.at("t").dtype() == DType::i64);
   CHECK(whole.at("noise").shape() == Shape{4, 3, 8, 8});
   // A sample that comes twice in a batch is noised twice.
-  const Batch twice = task.prepare(batch_of({4, 4}), place);
+  const Batch twice = task.prepare(images_of_one_class({4, 4}), place);
   CHECK(row(twice.at("noise"), 0) == row(whole.at("noise"), 0));
   CHECK(row(twice.at("noise"), 1) != row(twice.at("noise"), 0));
 }
@@ -123,7 +115,7 @@ TEST_CASE("the loss is that of the noised images, with dropped labels replaced b
   options.process.steps = 500;
   options.rescale_vb = true;
   const Diffusion task(options, *model, 7);
-  Batch batch = task.prepare(batch_of({0, 1, 2, 3}), {});
+  Batch batch = task.prepare(images_of_one_class({0, 1, 2, 3}), {});
   batch.set("drop_noise", from_values({4}, {0.5, 0.05, 0.1, 0.0999}));
   Context ctx;
   ctx.training = true;
@@ -169,7 +161,7 @@ TEST_CASE("a model without learned variances has no variational bound") {
   const Diffusion task({}, *model, 7);
   CHECK(task.info().measures.size() == 1);
   Context ctx;
-  CHECK(task.loss(task.prepare(batch_of({0, 1}), {}), ctx).parts.empty());
+  CHECK(task.loss(task.prepare(images_of_one_class({0, 1}), {}), ctx).parts.empty());
   CHECK(task.evaluate(tiny_data().test, half_normalization()).sums.values.size() == 1);
 }
 

@@ -5,30 +5,12 @@
 
 #include "data/sources/pack.h"
 #include "data/sources/subset.h"
+#include "tests/support/part.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/tiny_run.h"
 
 namespace fovea {
 namespace {
-
-/// `count` images of a data set from `first` on.
-class Part : public Dataset {
- public:
-  Part(std::shared_ptr<const Dataset> whole, std::int64_t first, std::int64_t count)
-      : whole_(std::move(whole)), first_(first), count_(count) {}
-
-  [[nodiscard]] std::int64_t size() const override { return count_; }
-  [[nodiscard]] Sample get(std::int64_t index) const override {
-    return whole_->get(first_ + index);
-  }
-  [[nodiscard]] const std::vector<std::string>& class_names() const override {
-    return whole_->class_names();
-  }
-
- private:
-  std::shared_ptr<const Dataset> whole_;
-  std::int64_t first_, count_;
-};
 
 const std::vector<std::int64_t> kTurned = {9, 8, 7, 6, 5, 4, 3, 2, 1, 0};
 

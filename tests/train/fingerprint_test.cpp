@@ -46,7 +46,7 @@ Logged fingerprints_of(const TrainConfig& config) {
   return fingerprints_of(trainer);
 }
 
-std::vector<std::int64_t> steps_of(const Logged& logged) {
+std::vector<std::int64_t> logged_steps(const Logged& logged) {
   std::vector<std::int64_t> steps;
   for (const auto& [step, fingerprint] : logged) steps.push_back(step);
   return steps;
@@ -103,11 +103,11 @@ TEST_CASE("a fingerprint depends on each weight and each buffer") {
 }
 
 TEST_CASE("fingerprints are logged at their interval, or at the end of each epoch") {
-  CHECK(steps_of(fingerprints_of(twelve_steps(0))) == std::vector<std::int64_t>{6, 12});
-  CHECK(steps_of(fingerprints_of(twelve_steps(5))) == std::vector<std::int64_t>{5, 10});
+  CHECK(logged_steps(fingerprints_of(twelve_steps(0))) == std::vector<std::int64_t>{6, 12});
+  CHECK(logged_steps(fingerprints_of(twelve_steps(5))) == std::vector<std::int64_t>{5, 10});
   TrainConfig config = twelve_steps(0);
   config.loop.grad_accum_steps = 4;  // two steps an epoch, the second of two batches
-  CHECK(steps_of(fingerprints_of(config)) == std::vector<std::int64_t>{2, 4});
+  CHECK(logged_steps(fingerprints_of(config)) == std::vector<std::int64_t>{2, 4});
 }
 
 TEST_CASE("a run adds the images of all batches of its steps, in the sampler's order") {
@@ -129,7 +129,7 @@ TEST_CASE(
     "a run stopped within an interval and continued has the fingerprints of one that was not") {
   TrainConfig config = twelve_steps(4);
   const Logged whole = fingerprints_of(config);
-  CHECK(steps_of(whole) == std::vector<std::int64_t>{4, 8, 12});
+  CHECK(logged_steps(whole) == std::vector<std::int64_t>{4, 8, 12});
   for (const std::int64_t stop : {4, 6, 7, 11}) {
     CAPTURE(stop);
     const TemporaryFolder folder;

@@ -16,19 +16,15 @@
 #include "ops/view.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/tiny_run.h"
+#include "tests/train/batches.h"
 #include "train/start/resolve.h"
 #include "train/start/tasks.h"
 
 namespace fovea {
 namespace {
 
-Tensor indices_of(const std::vector<double>& indices) {
-  return from_values({static_cast<std::int64_t>(indices.size())}, indices, {DType::i64, {}});
-}
-
-std::vector<double> row(const Tensor& noise, std::int64_t index) {
-  return ops::select(noise, 0, index).to_vector();
-}
+using tests::indices_of;
+using tests::row;
 
 std::unique_ptr<Mae> tiny_mae(const nlohmann::json& overrides = nlohmann::json::object()) {
   nlohmann::json settings{{"img_size", {8, 8}}, {"patch_size", 2},       {"embed_dim", 12},
@@ -38,12 +34,8 @@ std::unique_ptr<Mae> tiny_mae(const nlohmann::json& overrides = nlohmann::json::
   return model_as<Mae>(make_model("mae_vit_tiny_patch2_8", settings, 3));
 }
 
-Batch batch_of(const std::vector<double>& indices) {
-  Batch batch;
-  batch.indices = indices_of(indices);
-  batch.images = zeros({batch.indices.size(0), 3, 8, 8});
-  batch.labels = batch.indices;
-  return batch;
+Batch blank_images(const std::vector<double>& indices) {
+  return tests::batch_of(indices, zeros({std::ssize(indices), 3, 8, 8}));
 }
 
 }  // namespace
@@ -52,7 +44,7 @@ TEST_CASE("a mask follows from seed, step and sample, not from the place in the 
   const auto model = tiny_mae();
   const MaskedAutoencoding task({}, *model, 7), other_seed({}, *model, 8);
   const auto noise = [&](const std::vector<double>& indices, const BatchPlace& place) {
-    return task.prepare(batch_of(indices), place).at("noise");
+    return task.prepare(blank_images(indices), place).at("noise");
   };
   const BatchPlace place{.step = 5, .forward = 10, .epoch = 1};
   const Tensor whole = noise({4, 9, 2, 11}, place);
@@ -60,7 +52,7 @@ TEST_CASE("a mask follows from seed, step and sample, not from the place in the 
   CHECK(row(noise({2, 11}, {.step = 5, .forward = 11, .epoch = 1}), 0) == row(whole, 2));
   CHECK(row(noise({9, 4}, place), 1) == row(whole, 0));
   CHECK(row(noise({4}, {.step = 6, .forward = 10, .epoch = 1}), 0) != row(whole, 0));
-  CHECK(row(other_seed.prepare(batch_of({4}), place).at("noise"), 0) != row(whole, 0));
+  CHECK(row(other_seed.prepare(blank_images({4}), place).at("noise"), 0) != row(whole, 0));
   // A sample that comes twice in a batch is masked twice.
   const Tensor twice = noise({4, 4}, place);
   CHECK(row(twice, 0) == row(whole, 0));

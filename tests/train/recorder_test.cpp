@@ -10,13 +10,13 @@
 #include "figures/contact_sheet.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/tiny_run.h"
+#include "tests/train/classification_task.h"
 #include "train/loop/best_epoch.h"
-#include "train/tasks/classification.h"
 
 namespace fovea {
 namespace {
 
-const TaskInfo kTask = classification_info({});
+using tests::kTask;
 
 std::set<std::string> checkpoints_in(const std::filesystem::path& folder) {
   std::set<std::string> names;

@@ -8,13 +8,12 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "tests/support/temporary_folder.h"
-#include "train/tasks/classification.h"
+#include "tests/train/classification_task.h"
 
 using namespace fovea;
+using tests::kTask;
 
 namespace {
-
-const TaskInfo kTask = classification_info({});
 
 EpochRow epoch_row(std::int64_t epoch) {
   EpochRow row;
