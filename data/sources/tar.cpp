@@ -214,13 +214,13 @@ std::vector<TarMember> index_tar(const ByteSource& bytes, const std::string& nam
   return Reader(bytes, name).read();
 }
 
-std::vector<std::string> expand_braces(const std::string& pattern) {
+std::vector<std::string> shard_names(const std::string& pattern) {
   const std::size_t open = pattern.find('{');
   if (open == std::string::npos) return {pattern};
   const Braces braces = split_braces(pattern, open);
   const bool range = braces.inside.find("..") != std::string::npos;
   const auto middles = range ? expand_range(braces.inside) : expand_list(braces.inside);
-  const std::vector<std::string> ends = expand_braces(braces.after);
+  const std::vector<std::string> ends = shard_names(braces.after);
   check(middles.size() * ends.size() <= kMaxNames, "\"", pattern,
         "\": expands to more than a million names");
   std::vector<std::string> names;

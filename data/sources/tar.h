@@ -20,6 +20,6 @@ struct TarMember {
 
 /// All names that a pattern such as "a-{000..012}.tar" or "{a,b}.tar" expands to, in order. Throws
 /// Error on an unclosed brace and on more than a million names.
-[[nodiscard]] std::vector<std::string> expand_braces(const std::string& pattern);
+[[nodiscard]] std::vector<std::string> shard_names(const std::string& pattern);
 
 }  // namespace fovea

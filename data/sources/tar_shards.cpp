@@ -65,7 +65,7 @@ std::vector<fs::path> shards_below(const fs::path& folder, const std::string& pa
 
 std::vector<fs::path> shards_of_pattern(const fs::path& data_dir, const std::string& pattern) {
   std::vector<fs::path> found;
-  for (const std::string& name : expand_braces(pattern)) {
+  for (const std::string& name : shard_names(pattern)) {
     const fs::path path = data_dir / name;
     const std::vector<fs::path> below = shards_below(path, "");
     if (!below.empty()) {
@@ -137,7 +137,7 @@ fs::path find_compressed_shard(const DatasetOptions& options, Split split) {
   };
   if (!wanted.empty()) {
     look(options.data_dir / wanted, "");
-    for (const std::string& name : expand_braces(wanted)) {
+    for (const std::string& name : shard_names(wanted)) {
       if (found.empty() && is_compressed_alone(options.data_dir / name))
         found.push_back(options.data_dir / name);
     }

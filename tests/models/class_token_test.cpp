@@ -14,13 +14,13 @@
 #include "models/registry.h"
 #include "ops/arithmetic.h"
 #include "ops/reduce.h"
+#include "tests/support/f64.h"
 
 using namespace fovea;
 using nlohmann::json;
 
 namespace {
 
-constexpr TensorOptions kDouble{DType::f64, {}};
 constexpr std::int64_t kDim = 16, kDepth = 2, kTokens = 17;
 
 json with_class_token(const std::string& family, const json& more = json::object()) {
@@ -40,7 +40,7 @@ enum class Tokens { read, all };
 
 Step step_of(const json& config, Tokens tokens, bool recompute = false) {
   constexpr std::uint64_t kSeed = 3;
-  const auto model = make_model_from_config(config, kSeed, kDouble);
+  const auto model = make_model_from_config(config, kSeed, kF64);
   Context ctx;
   ctx.training = true;
   ctx.activations = DType::f64;
@@ -50,12 +50,12 @@ Step step_of(const json& config, Tokens tokens, bool recompute = false) {
   // Initial values of zero would hide gradients.
   for (const Parameter& p : model->store().parameters()) {
     const NoGrad no_grad;
-    p.tensor.copy_(p.tensor + rand_normal(p.tensor.shape(), {0, 0.2}, {p.name.size()}, kDouble));
+    p.tensor.copy_(p.tensor + rand_normal(p.tensor.shape(), {0, 0.2}, {p.name.size()}, kF64));
   }
   const auto [height, width] = model->info().img_size;
-  const Tensor images = rand_normal({3, 3, height, width}, {0, 1}, {1}, kDouble);
+  const Tensor images = rand_normal({3, 3, height, width}, {0, 1}, {1}, kF64);
   const ClassifierOutput out = model_as<Classifier>(*model).forward(images, ctx);
-  Tensor loss = ops::sum(out.logits * rand_normal(out.logits.shape(), {0, 1}, {2}, kDouble));
+  Tensor loss = ops::sum(out.logits * rand_normal(out.logits.shape(), {0, 1}, {2}, kF64));
   if (out.logits_dist.defined()) loss = loss + ops::sum(out.logits_dist * out.logits_dist);
 
   Step step;
@@ -64,7 +64,7 @@ Step step_of(const json& config, Tokens tokens, bool recompute = false) {
   step.values = {out.logits.detach()};
   for (const Parameter& p : model->store().parameters()) {
     step.values.push_back(p.tensor.grad().defined() ? p.tensor.grad()
-                                                    : zeros(p.tensor.shape(), kDouble));
+                                                    : zeros(p.tensor.shape(), kF64));
   }
   return step;
 }
