@@ -36,9 +36,8 @@ EmbeddedTokens CPVT::encode(const Tensor& images, std::int64_t count, Context& c
   for (std::int64_t i = 0; i < std::ssize(blocks_); ++i) {
     const Block& block = blocks_[static_cast<std::size_t>(i)];
     const bool is_end = i + 1 == std::ssize(blocks_) && !pegs_.follow(i);
-    x = is_end && count != kAllTokens ? block.first(x, count, ctx, where)  // [B, count, D]
-                                      : block(x, ctx, where);              // [B, L, D]
-    x = pegs_(i, x, where.grid, ctx);                                      // [B, L', D]
+    x = is_end ? block.first(x, count, ctx, where) : block(x, ctx, where);  // [B, L or count, D]
+    x = pegs_(i, x, where.grid, ctx);                                       // [B, L', D]
   }
   return {x, where};
 }

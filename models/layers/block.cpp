@@ -26,7 +26,7 @@ class PreNormBlock : public BlockForm {
     return add_mlp(x + drop_path_(ls1_(attn_(norm1_(x, ctx), ctx, where)), ctx), ctx);
   }
 
-  /// Dropout draws for all tokens, so that it computes all.
+  /// With dropout, whose mask is drawn for all tokens, all are computed.
   [[nodiscard]] Tensor first(Tensor x, std::int64_t count, Context& ctx,
                              const Positions& where) const override {
     if (!attn_.takes_few_queries(ctx) || mlp_.drops(ctx)) {
@@ -115,6 +115,7 @@ Tensor Block::operator()(const Tensor& x, Context& ctx, const Positions& where) 
 
 Tensor Block::first(const Tensor& x, std::int64_t count, Context& ctx,
                     const Positions& where) const {
+  if (count == kAllTokens) return (*this)(x, ctx, where);
   if (ctx.tap) return ops::slice((*this)(x, ctx, where), 1, 0, count);
   return run_block(x, ctx, [this, count, where](const Tensor& in, Context& c) {
     return form_->first(in, count, c, where);
@@ -130,8 +131,7 @@ std::vector<Block> make_blocks(const Scope& s, const EncoderConfig& c) {
 Tensor run_blocks(const std::vector<Block>& blocks, Tensor x, std::int64_t count, Context& ctx,
                   const Positions& where) {
   for (const Block& block : blocks) {
-    const bool is_last = &block == &blocks.back();
-    x = is_last && count != kAllTokens ? block.first(x, count, ctx, where) : block(x, ctx, where);
+    x = &block == &blocks.back() ? block.first(x, count, ctx, where) : block(x, ctx, where);
   }
   return x;
 }

@@ -25,6 +25,8 @@ class BlockForm {
                                      const Positions& where) const;
 };
 
+inline constexpr std::int64_t kAllTokens = -1;
+
 /// Applies block `index`: [B, L, D] -> [B, L, D]. In training each branch is dropped per image with
 /// the block's rate. Taps the output as feat/<index>.
 class Block {
@@ -33,9 +35,9 @@ class Block {
   /// In training the backward pass may recompute the block (ctx.recompute_blocks), so the block
   /// must outlive it.
   [[nodiscard]] Tensor operator()(const Tensor& x, Context& ctx, const Positions& where = {}) const;
-  /// The first `count` tokens of the output, [B, L, D] -> [B, count, D], for a head that reads no
-  /// others. Plain blocks compute only the keys and values of the others, about a sixth of the
-  /// block. With a tap all tokens are computed and shown.
+  /// The first `count` tokens of the output, or kAllTokens: [B, L, D] -> [B, count, D], for a head
+  /// that does not read the rest. Of the rest, plain blocks compute only keys and values, about a
+  /// sixth of the block. With a tap all tokens are computed and shown.
   [[nodiscard]] Tensor first(const Tensor& x, std::int64_t count, Context& ctx,
                              const Positions& where = {}) const;
 
@@ -50,9 +52,7 @@ class Block {
 /// Makes `depth` blocks named 0, 1, ...
 [[nodiscard]] std::vector<Block> make_blocks(const Scope& s, const EncoderConfig& c);
 
-inline constexpr std::int64_t kAllTokens = -1;
-/// Applies the blocks, [B, L, D] -> [B, count, D]; of the last one Block::first(), unless all
-/// tokens are wanted.
+/// Applies the blocks, the last one by Block::first(): [B, L, D] -> [B, count, D].
 [[nodiscard]] Tensor run_blocks(const std::vector<Block>& blocks, Tensor x, std::int64_t count,
                                 Context& ctx, const Positions& where);
 

@@ -213,25 +213,6 @@ FOVEA_HD inline float normal_cdf(float x) {
   return 0.5f * (1.0f + erf(x * static_cast<float>(kSqrtHalf)));
 }
 #else
-/// v^kExponent by repeated squaring.
-template <int kExponent, class V>
-FOVEA_HD inline V power(V v) {
-  if constexpr (kExponent == 1) return v;
-  const V root = power<kExponent / 2>(v);
-  return kExponent % 2 == 0 ? root * root : root * root * v;
-}
-
-/// c[0] + c[1] v + c[2] v^2 + ... The lower and the upper half of the terms have a sum each, since
-/// each addition waits for the one before it.
-template <class V, int kTerms>
-FOVEA_HD inline V polynomial(V v, const float (&c)[kTerms]) {
-  constexpr int kHalf = kTerms / 2;
-  V low = V{} + c[kHalf - 1], high = V{} + c[kTerms - 1];
-  for (int i = kHalf - 2; i >= 0; --i) low = low * v + c[i];
-  for (int i = kTerms - 2; i >= kHalf; --i) high = high * v + c[i];
-  return high * power<kHalf>(v) + low;
-}
-
 /// |x| < 5.5: 1/2 + x p(x^2), p in powers of v in [-1, 1]; else 0 or 1, with an error of at most
 /// 2e-8. A single polynomial, because the cost of GELU in a GEMM epilogue is proportional to its
 /// terms. V is float or a vector of floats.
@@ -239,11 +220,21 @@ template <class V>
 FOVEA_HD inline V normal_cdf_of(V x) {
   const V square = x * x;
   const V v = square * 0.06611569971f - 1.0f;
-  const V p =
-      polynomial(v, {0.1285519302f, -0.06417234242f, 0.04773765057f, -0.0387926586f, 0.03206972405f,
-                     -0.02604930848f, 0.02036881819f, -0.01499590464f, 0.01021241676f,
-                     -0.00682235742f, 0.004649603739f, -0.002423468744f, 0.0006957914447f,
-                     -0.000519907393f, 0.0006397436955f, -0.0002406423446f});
+  V p = v * -0.0002406423446f + 0.0006397436955f;
+  p = p * v - 0.000519907393f;
+  p = p * v + 0.0006957914447f;
+  p = p * v - 0.002423468744f;
+  p = p * v + 0.004649603739f;
+  p = p * v - 0.00682235742f;
+  p = p * v + 0.01021241676f;
+  p = p * v - 0.01499590464f;
+  p = p * v + 0.02036881819f;
+  p = p * v - 0.02604930848f;
+  p = p * v + 0.03206972405f;
+  p = p * v - 0.0387926586f;
+  p = p * v + 0.04773765057f;
+  p = p * v - 0.06417234242f;
+  p = p * v + 0.1285519302f;
   const V near = p * x + 0.5f;
   const V far = x > 0.0f ? V{} + 1.0f : V{};
   return square >= 30.25f ? far : near;  // NaN takes the near branch
@@ -256,11 +247,23 @@ template <class V>
 FOVEA_HD inline V tanh_cdf_of(V x) {
   const V square = x * x;
   const V v = square * 0.07396449894f - 1.0f;
-  const V p = polynomial(
-      v, {0.1359599084f, -0.06779699773f, 0.05015223101f, -0.04007744417f, 0.03197593987f,
-          -0.02450571395f, 0.01781455055f, -0.01201631036f, 0.006913943682f, -0.004291599151f,
-          0.004846172873f, -0.002917579841f, -0.002118644072f, 0.001416641055f, 0.002911418444f,
-          -0.001869386993f, -0.0009074142436f, 0.0006641328218f});
+  V p = v * 0.0006641328218f - 0.0009074142436f;
+  p = p * v - 0.001869386993f;
+  p = p * v + 0.002911418444f;
+  p = p * v + 0.001416641055f;
+  p = p * v - 0.002118644072f;
+  p = p * v - 0.002917579841f;
+  p = p * v + 0.004846172873f;
+  p = p * v - 0.004291599151f;
+  p = p * v + 0.006913943682f;
+  p = p * v - 0.01201631036f;
+  p = p * v + 0.01781455055f;
+  p = p * v - 0.02450571395f;
+  p = p * v + 0.03197593987f;
+  p = p * v - 0.04007744417f;
+  p = p * v + 0.05015223101f;
+  p = p * v - 0.06779699773f;
+  p = p * v + 0.1359599084f;
   const V near = p * x + 0.5f;
   const V far = x > 0.0f ? V{} + 1.0f : V{};
   return square >= 27.04f ? far : near;  // NaN takes the near branch

@@ -46,8 +46,9 @@ inline constexpr std::int64_t kPackChunk = 32;     // k packed by one thread at 
 inline constexpr std::int64_t kMinPacked = 1 << 15;  // elements that justify waking a thread
 
 /// Contiguous f32 rows or columns of A need no packing, unless their stride is a multiple of this
-/// and maps a whole panel to a few cache sets. A panel of columns that fills only a part of each
-/// cache line (v2, v3) is read again from farther away, so it suffers from fewer conflicts too.
+/// and maps a whole panel to a few cache sets. Columns of a narrow panel (v2, v3) use a part of
+/// each cache line and fill the sets sooner: with a stride of 768, packing makes AVX2 a fifth
+/// faster.
 inline constexpr std::int64_t kBadStride = 1024;
 inline constexpr std::int64_t kBadColumnStride = kMr >= 14 ? kBadStride : 256;
 /// Tall panels of row-contiguous A are read in place only if B has few columns: each k touches a
