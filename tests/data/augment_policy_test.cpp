@@ -246,15 +246,15 @@ TEST_CASE("TrivialAugment draws one operation of uniform strength in the wide ra
   std::map<K, std::int64_t> counts;
   std::map<K, Moments> arguments;
   std::set<double> bits;
-  constexpr int kDraws = 14 * 1000;
-  for (int i = 0; i < kDraws; ++i) {
+  constexpr int kTrials = 14 * 1000;
+  for (int i = 0; i < kTrials; ++i) {
     const TrivialAugment::Draw draw = TrivialAugment::draw(rng);
     ++counts[draw.kind];
     arguments[draw.kind].add(draw.argument);
     if (draw.kind == K::posterize) bits.insert(draw.argument);
   }
   CHECK(counts.size() == 14);
-  for (const auto& entry : counts) CHECK(is_share(entry.second, kDraws, 1.0 / 14));
+  for (const auto& entry : counts) CHECK(is_share(entry.second, kTrials, 1.0 / 14));
   CHECK(arguments[K::rotate].mean() == doctest::Approx(0).epsilon(1).scale(10));
   const double spread = std::sqrt((1 + 1.0 / 30 * 2) / 3);  // of -30/30 .. 30/30, 0 twice
   CHECK(arguments[K::rotate].deviation() == doctest::Approx(135 * spread).epsilon(0.05));

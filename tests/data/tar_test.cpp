@@ -151,13 +151,13 @@ TEST_CASE("names with dots: the right pairs, whether the first dot counts or the
     for (const TarSample& sample : samples_of(tar).samples) by_path[sample.path] = sample.label;
     return by_path;
   };
-  using Labels = std::map<std::string, std::int64_t>;
-  CHECK(labels({"2000.05.png", "2000.05.cls"}) == Labels{{"2000.05.png", 11}});
+  using LabelsByPath = std::map<std::string, std::int64_t>;
+  CHECK(labels({"2000.05.png", "2000.05.cls"}) == LabelsByPath{{"2000.05.png", 11}});
   CHECK(labels({"v1.0_1.png", "v1.0_1.cls", "v1.0_20.png", "v1.0_20.cls"}) ==
-        Labels{{"v1.0_1.png", 10}, {"v1.0_20.png", 11}});
-  CHECK(labels({"v1.0/s.png", "v1.0/s.cls"}) == Labels{{"v1.0/s.png", 10}});
-  CHECK(labels({"000.input.png", "000.output.cls"}) == Labels{{"000.input.png", 14}});
-  CHECK(labels({"k.png", "k.mask.png", "k.cls"}) == Labels{{"k.png", 5}});
+        LabelsByPath{{"v1.0_1.png", 10}, {"v1.0_20.png", 11}});
+  CHECK(labels({"v1.0/s.png", "v1.0/s.cls"}) == LabelsByPath{{"v1.0/s.png", 10}});
+  CHECK(labels({"000.input.png", "000.output.cls"}) == LabelsByPath{{"000.input.png", 14}});
+  CHECK(labels({"k.png", "k.mask.png", "k.cls"}) == LabelsByPath{{"k.png", 5}});
   const TarSamples unclear = samples_of(tar_member("0.a.png", "x") + tar_member("0.b.png", "x") +
                                         tar_member("0.c.cls", "1"));
   CHECK(unclear.incomplete == 1);
@@ -238,11 +238,11 @@ TEST_CASE("labels are numbers") {
 
 TEST_CASE("braces stand for ranges and lists") {
   const auto& names = shard_names;
-  using Names = std::vector<std::string>;
-  CHECK(names("a.tar") == Names{"a.tar"});
-  CHECK(names("s-{008..011}.tar") == Names{"s-008.tar", "s-009.tar", "s-010.tar", "s-011.tar"});
-  CHECK(names("{8..10}") == Names{"8", "9", "10"});
-  CHECK(names("{a,b}{0..1}") == Names{"a0", "a1", "b0", "b1"});
+  using Shards = std::vector<std::string>;
+  CHECK(names("a.tar") == Shards{"a.tar"});
+  CHECK(names("s-{008..011}.tar") == Shards{"s-008.tar", "s-009.tar", "s-010.tar", "s-011.tar"});
+  CHECK(names("{8..10}") == Shards{"8", "9", "10"});
+  CHECK(names("{a,b}{0..1}") == Shards{"a0", "a1", "b0", "b1"});
   for (const char* bad :
        {"{0..1", "{3..1}", "{a..c}", "{0..99999999}", "{..}", "{0..999}{0..999}{0..999}"}) {
     CAPTURE(bad);

@@ -11,13 +11,12 @@
 #include "base/files.h"
 #include "tests/support/matlab_bytes.h"
 #include "tests/support/temporary_folder.h"
+#include "tests/support/values.h"
 
 using namespace fovea;
 using namespace fovea::tests;
 
 namespace {
-
-using Values = std::vector<double>;
 
 constexpr MatlabWriter kLittle{}, kBig{.is_big_endian = true};
 

@@ -6,13 +6,12 @@
 #include "formats/inflate.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/torch_bytes.h"
+#include "tests/support/values.h"
 
 using namespace fovea;
 using namespace fovea::tests;
 
 namespace {
-
-using Values = std::vector<double>;
 
 std::string npy(const std::string& header, const std::string& data, char version = 1) {
   const auto size = static_cast<std::uint16_t>(header.size());

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "tests/support/temporary_folder.h"
+#include "tests/support/values.h"
 
 using namespace fovea;
 
@@ -127,7 +128,6 @@ TEST_CASE("foreign dtypes are converted") {
   CHECK(wide.at(4) == std::numeric_limits<double>::infinity());
   CHECK(std::isnan(wide.at(5)));
 
-  using Values = std::vector<double>;
   CHECK(read_one("BOOL", std::string("\x00\x01\x07", 3), 1).to_vector() == Values{0, 1, 1});
   CHECK(read_one("I8", "\x80\x7f", 1).to_vector() == Values{-128, 127});
   CHECK(read_one("I16", bytes_of<std::int16_t>({-32768, 5}), 2).to_vector() == Values{-32768, 5});

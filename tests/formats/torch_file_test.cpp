@@ -10,6 +10,7 @@
 #include "tests/formats/read_torch.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/torch_bytes.h"
+#include "tests/support/values.h"
 
 using namespace fovea;
 using namespace fovea::tests;
@@ -133,7 +134,6 @@ TEST_CASE("what is no tensor is named and left out") {
 }
 
 TEST_CASE("views of a storage: whole, part, turned, repeated") {
-  using Values = std::vector<double>;
   for (const bool old : {false, true}) {
     const auto values = [&](const PyTensor& t) {
       return read_torch(both_forms_of(t, old)).at("x");

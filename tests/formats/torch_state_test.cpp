@@ -6,13 +6,12 @@
 #include "tests/formats/read_torch.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/torch_bytes.h"
+#include "tests/support/values.h"
 
 using namespace fovea;
 using namespace fovea::tests;
 
 namespace {
-
-using Values = std::vector<double>;
 
 const PyStorages kStorage{{"0", floats_to(4)}};
 const std::string kX = PyTensor{.count = 4, .sizes = {4}, .strides = {1}}.bytes();

@@ -14,13 +14,12 @@
 #include "ops/elementwise/map.h"
 #include "tests/support/errors.h"
 #include "tests/support/special_values.h"
+#include "tests/support/values.h"
 
 using namespace fovea;
 using tests::check_error;
 
 namespace {
-
-using Values = std::vector<double>;
 
 Tensor vector_of(const Values& values, DType dtype = DType::f64) {
   return from_values({static_cast<std::int64_t>(values.size())}, values, {dtype, {}});

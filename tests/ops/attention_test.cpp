@@ -11,12 +11,12 @@
 
 #include "engine/autograd.h"
 #include "engine/parallel.h"
+#include "tests/support/values.h"
 
 using namespace fovea;
 
 namespace {
 
-using Values = std::vector<double>;
 using BiasShape = std::optional<Shape>;
 
 struct AttentionSizes {

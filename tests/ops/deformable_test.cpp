@@ -7,11 +7,11 @@
 
 #include "engine/autograd.h"
 #include "tests/support/f64.h"
+#include "tests/support/values.h"
 
 using namespace fovea;
 using doctest::Approx;
 using doctest::Contains;
-using Values = std::vector<double>;
 
 namespace {
 

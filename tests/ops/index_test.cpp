@@ -8,13 +8,12 @@
 #include "engine/autograd.h"
 #include "engine/parallel.h"
 #include "tests/support/errors.h"
+#include "tests/support/values.h"
 
 using namespace fovea;
 using tests::check_error;
 
 namespace {
-
-using Values = std::vector<double>;
 
 Tensor ids(const Shape& shape, const Values& values) {
   return from_values(shape, values, {DType::i64, {}});

@@ -12,13 +12,12 @@
 #include "ops/reduce.h"
 #include "ops/view.h"
 #include "tests/support/f64.h"
+#include "tests/support/values.h"
 
 using namespace fovea;
 using doctest::Approx;
 
 namespace {
-
-using Values = std::vector<double>;
 
 /// Mean and biased deviation of `n` values from `first` on.
 std::pair<double, double> moments(const Tensor& x, std::int64_t first, std::int64_t n) {

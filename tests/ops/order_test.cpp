@@ -10,13 +10,12 @@
 #include "engine/autograd.h"
 #include "tests/support/f64.h"
 #include "tests/support/special_values.h"
+#include "tests/support/values.h"
 
 using namespace fovea;
 using doctest::Contains;
 
 namespace {
-
-using Values = std::vector<double>;
 
 /// What a stable sort says; NaN counts as the largest value.
 Values sorted_positions(const Values& x, bool descending) {

@@ -6,9 +6,9 @@
 #include <cmath>
 
 #include "engine/autograd.h"
+#include "tests/support/values.h"
 
 using namespace fovea;
-using Values = std::vector<double>;
 
 TEST_CASE("average pooling counts padding, or does not") {
   const Tensor x = from_values({1, 1, 2, 2}, {1, 2, 3, 4});

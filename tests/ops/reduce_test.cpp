@@ -8,13 +8,12 @@
 #include "engine/autograd.h"
 #include "engine/parallel.h"
 #include "tests/support/f64.h"
+#include "tests/support/values.h"
 
 using namespace fovea;
 using doctest::Contains;
 
 namespace {
-
-using Values = std::vector<double>;
 
 /// The sum by a loop over doubles.
 double plain_sum(const Tensor& x) {

@@ -10,14 +10,9 @@
 #include "engine/parallel.h"
 #include "tests/support/f64.h"
 #include "tests/support/special_values.h"
+#include "tests/support/values.h"
 
 using namespace fovea;
-
-namespace {
-
-using Values = std::vector<double>;
-
-}  // namespace
 
 TEST_CASE("rows sum to one, whatever their size and dtype") {
   for (const DType dtype : {DType::f64, DType::f32, DType::bf16}) {

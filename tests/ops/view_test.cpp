@@ -5,13 +5,13 @@
 
 #include "engine/autograd.h"
 #include "tests/support/errors.h"
+#include "tests/support/values.h"
 
 using namespace fovea;
 using tests::check_error;
 
 namespace {
 
-using Values = std::vector<double>;
 using Integers = std::vector<std::int64_t>;
 
 Tensor counting(const Shape& shape) {
