@@ -77,7 +77,7 @@ class MpiProcesses final : public Communicator {
     MPI_Comm copy;
     std::vector<MPI_Request> requests(1);
     locked([&] { require(MPI_Comm_idup(comm_, &copy, requests.data()), "MPI_Comm_idup"); });
-    wait(requests, {});
+    wait(requests);
     return std::unique_ptr<Communicator>(new MpiProcesses(library_, copy, place_));
   }
 
@@ -97,7 +97,7 @@ class MpiProcesses final : public Communicator {
                 "MPI_Isend");
       }
     });
-    wait(requests, in);
+    wait(requests, in, out);
   }
 
   void all_reduce(const Tensor& vector) override {
@@ -110,7 +110,7 @@ class MpiProcesses final : public Communicator {
                              is_double ? MPI_DOUBLE : MPI_FLOAT, MPI_SUM, comm_, requests.data()),
               "MPI_Iallreduce");
     });
-    wait(requests, {});
+    wait(requests);
   }
 
   void set_timeout(std::chrono::duration<double> timeout) override { library_->timeout = timeout; }
@@ -154,8 +154,9 @@ class MpiProcesses final : public Communicator {
     if (library_->failure.empty()) library_->failure = text;
   }
 
-  /// Waits for all requests, of which the first ones are of `in`.
-  void wait(std::vector<MPI_Request>& requests, std::span<const Incoming> in) const {
+  /// Waits for all requests: those of `in`, then those of `out`, or others.
+  void wait(std::vector<MPI_Request>& requests, std::span<const Incoming> in = {},
+            std::span<const Outgoing> out = {}) const {
     const auto count = static_cast<int>(requests.size());
     using Clock = std::chrono::steady_clock;
     Clock::duration waited{};
@@ -169,17 +170,17 @@ class MpiProcesses final : public Communicator {
       if (polls < kEagerPolls) continue;
       const Clock::time_point now = Clock::now();
       waited += std::min<Clock::duration>(now - std::exchange(before, now), kLongestRest);
-      if (waited > library_->timeout) complain(requests, in);
+      if (waited > library_->timeout) complain(requests, in, out);
       // The backward pass may need the core.
       polls < kPolls ? std::this_thread::yield() : std::this_thread::sleep_for(rest_after(waited));
     }
   }
 
-  [[noreturn]] void complain(std::vector<MPI_Request>& requests,
-                             std::span<const Incoming> in) const {
+  [[noreturn]] void complain(std::vector<MPI_Request>& requests, std::span<const Incoming> in,
+                             std::span<const Outgoing> out) const {
     const std::set<int> complaining = all_that_complain();
     std::set<int> missing;
-    locked([&] { missing = missing_of(requests, in); });
+    locked([&] { missing = missing_of(requests, in, out); });
     std::set<int> silent = missing;
     std::erase_if(silent, [&](int rank) { return complaining.contains(rank); });
     if (!silent.empty()) missing = silent;
@@ -194,14 +195,20 @@ class MpiProcesses final : public Communicator {
     fail(text);
   }
 
-  /// The processes whose messages have not arrived.
-  static std::set<int> missing_of(std::vector<MPI_Request>& requests,
-                                  std::span<const Incoming> in) {
+  /// The processes whose messages have not arrived; if all have, those that do not take theirs.
+  static std::set<int> missing_of(std::span<MPI_Request> requests, std::span<const Incoming> in,
+                                  std::span<const Outgoing> out) {
+    const auto is_open = [&](std::size_t i) {
+      int done = 0;
+      require(MPI_Test(&requests[i], &done, MPI_STATUS_IGNORE), "MPI_Test");
+      return done == 0;
+    };
     std::set<int> missing;
     for (std::size_t i = 0; i < in.size(); ++i) {
-      int arrived = 0;
-      require(MPI_Test(&requests[i], &arrived, MPI_STATUS_IGNORE), "MPI_Test");
-      if (arrived == 0) missing.insert(in[i].from);
+      if (is_open(i)) missing.insert(in[i].from);
+    }
+    for (std::size_t i = 0; missing.empty() && i < out.size(); ++i) {
+      if (is_open(in.size() + i)) missing.insert(out[i].to);
     }
     return missing;
   }
