@@ -52,6 +52,14 @@ class Peer {
   PeerProcess process_;
 };
 
+/// How much faster than `base` a side is. Sides are compared turn by turn, because the machine's
+/// speed may change between turns.
+double speedup(const std::vector<double>& side, const std::vector<double>& base) {
+  std::vector<double> ratios;
+  for (std::size_t turn = 0; turn < side.size(); ++turn) ratios.push_back(base[turn] / side[turn]);
+  return median(ratios);
+}
+
 void compare(const WorkloadSpec& spec, const ProcessComparison& options, const std::string& self) {
   struct Side {
     std::string name;
@@ -77,13 +85,13 @@ void compare(const WorkloadSpec& spec, const ProcessComparison& options, const s
       if (turn >= 0) times[i].push_back(seconds);
     }
   }
-  const double one = median(times.front());
   for (std::size_t i = 0; i < times.size(); ++i) {
     if (times[i].empty()) continue;
     const std::string name =
         i < sides.size() ? sides[i].name : several + "DistributedDataParallel (gloo)";
-    std::printf("%-24s %-46s %8.1f img/s  %5.2f\n", spec.id.c_str(), name.c_str(),
-                static_cast<double>(spec.batch) / median(times[i]), one / median(times[i]));
+    std::printf("%-24s %-46s %8.1f img/s  %5.2f", spec.id.c_str(), name.c_str(),
+                static_cast<double>(spec.batch) / median(times[i]), speedup(times[i], times[0]));
+    peer ? std::printf("  %5.2f\n", speedup(times[i], times.back())) : std::printf("\n");
   }
   std::fflush(stdout);
 }
@@ -92,7 +100,8 @@ void compare(const WorkloadSpec& spec, const ProcessComparison& options, const s
 
 void compare_processes(const std::vector<WorkloadSpec>& specs, const ProcessComparison& options,
                        const std::string& self) {
-  std::printf("the last column is the speed divided by that of one process\n\n");
+  std::printf("speed; divided by one process's%s; medians over the turns\n\n",
+              options.peer ? "; divided by DistributedDataParallel's" : "");
   for (const WorkloadSpec& spec : specs) {
     if (spec.mode == "train") compare(spec, options, self);
   }
