@@ -267,7 +267,7 @@ json measure(const WorkloadSpec& spec, const BenchOptions& options, Peer* peer) 
   if (peer != nullptr) {
     row["peer_img_s"] = batch / median(peer_times);
     row["peer_name"] = peer->name;
-    row["ratio"] = median(peer_times) / seconds;
+    row["ratio"] = speedup(our_times, peer_times);
   }
   return row;
 }

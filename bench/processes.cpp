@@ -52,14 +52,6 @@ class Peer {
   PeerProcess process_;
 };
 
-/// How much faster than `base` a side is. Sides are compared turn by turn, because the machine's
-/// speed may change between turns.
-double speedup(const std::vector<double>& side, const std::vector<double>& base) {
-  std::vector<double> ratios;
-  for (std::size_t turn = 0; turn < side.size(); ++turn) ratios.push_back(base[turn] / side[turn]);
-  return median(ratios);
-}
-
 void compare(const WorkloadSpec& spec, const ProcessComparison& options, const std::string& self) {
   struct Side {
     std::string name;
@@ -100,8 +92,9 @@ void compare(const WorkloadSpec& spec, const ProcessComparison& options, const s
 
 void compare_processes(const std::vector<WorkloadSpec>& specs, const ProcessComparison& options,
                        const std::string& self) {
-  std::printf("speed; divided by one process's%s; medians over the turns\n\n",
-              options.peer ? "; divided by DistributedDataParallel's" : "");
+  std::printf("columns: speed, relative to one process%s; medians of %lld turns\n\n",
+              options.peer ? ", relative to DistributedDataParallel" : "",
+              static_cast<long long>(options.reps));
   for (const WorkloadSpec& spec : specs) {
     if (spec.mode == "train") compare(spec, options, self);
   }

@@ -14,8 +14,9 @@ struct ProcessComparison {
   bool peer = false;
 };
 
-/// Prints a row for each training workload and side: images per second, and the ratio to one
-/// process with all threads. The sides alternate repetition by repetition. `self` is this program.
+/// Prints a row for each training workload and side: images per second, and the speed relative to
+/// one process with all threads and to the peer. The sides alternate repetition by repetition.
+/// `self` is this program.
 void compare_processes(const std::vector<WorkloadSpec>& specs, const ProcessComparison& options,
                        const std::string& self);
 
