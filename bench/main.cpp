@@ -152,9 +152,10 @@ double peak_of(const WorkloadSpec& spec, const std::string& self) {
 
 int print_peak(const BenchOptions& options) {
   const json j = json::parse(options.memory_of);
-  const std::string config = j.contains("config") ? json_text(j["config"]) : "";
-  std::printf("%.1f\n", measure_peak_mb({j["workload"], j["mode"], j["precision"], j["batch"],
-                                         parse_device(j["device"].get<std::string>()), config}));
+  const std::string config = j.contains("config") ? json_text(j.at("config")) : "";
+  std::printf("%.1f\n",
+              measure_peak_mb({j.at("workload"), j.at("mode"), j.at("precision"), j.at("batch"),
+                               parse_device(j.at("device").get<std::string>()), config}));
   return 0;
 }
 
