@@ -83,7 +83,8 @@ void compare(const WorkloadSpec& spec, const ProcessComparison& options, const s
         i < sides.size() ? sides[i].name : several + "DistributedDataParallel (gloo)";
     std::printf("%-24s %-46s %8.1f img/s  %5.2f", spec.id.c_str(), name.c_str(),
                 static_cast<double>(spec.batch) / median(times[i]), speedup(times[i], times[0]));
-    peer ? std::printf("  %5.2f\n", speedup(times[i], times.back())) : std::printf("\n");
+    if (peer) std::printf("  %5.2f", speedup(times[i], times.back()));
+    std::printf("\n");
   }
   std::fflush(stdout);
 }

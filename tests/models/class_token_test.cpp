@@ -69,15 +69,16 @@ Step step_of(const json& config, Tokens tokens, bool recompute = false) {
   return step;
 }
 
-/// Largest difference of two tensors, relative to the largest value of the first, or to 1 if that
-/// is larger: a key's bias has a gradient of zero, of which only the rounding is left.
+/// Largest difference of two tensors, relative to the largest value of the first. If that is zero
+/// but for rounding, as a key's bias's gradient is, the difference itself.
 double difference(const Tensor& a, const Tensor& b) {
-  double largest = 0, scale = 1;
+  constexpr double kZero = 1e-10;
+  double largest = 0, scale = 0;
   for (std::int64_t i = 0; i < a.numel(); ++i) {
     largest = std::max(largest, std::abs(a.at(i) - b.at(i)));
     scale = std::max(scale, std::abs(a.at(i)));
   }
-  return largest / scale;
+  return scale < kZero ? largest : largest / scale;
 }
 
 void check_equal(const Step& all, const Step& read) {
