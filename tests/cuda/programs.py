@@ -91,7 +91,7 @@ def check_predict(checks, model, picture):
 
 def train(checks, program, model, device, output, *more):
     """Losses of three steps on a few pictures."""
-    checks.run(program, *(ROOMS if program == "train_depth" else ["--dataset", "cifar10"]), "--model", model, *more, "--max-steps", "3", "--batch-size", "8",
+    checks.run(program, *(ROOMS if program == "train_depth" else ["--dataset", "cifar10"]), "--model", model, *more, "--max-steps", "3", "--batch-size", "4",
                "--workers", "0", "--log-interval", "1", "--device", device, "--output", output)
     log = checks.folder / output / "steps.jsonl"
     return [json.loads(line)["loss"] for line in log.read_text().splitlines()] if log.exists() else []
@@ -110,7 +110,7 @@ def check_detection(checks):
     losses, boxes = [], []
     for device in ("cpu", "cuda"):
         run = f"detection-{device}"
-        checks.run("train_detection", *flags, "--max-steps", "3", "--batch-size", "8", "--workers", "0",
+        checks.run("train_detection", *flags, "--max-steps", "3", "--batch-size", "4", "--workers", "0",
                    "--log-interval", "1", "--device", device, "--output", run)
         log = checks.folder / run / "steps.jsonl"
         losses.append([json.loads(line)["loss"] for line in log.read_text().splitlines()] if log.exists() else [])

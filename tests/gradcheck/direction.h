@@ -6,9 +6,9 @@
 namespace fovea::tests {
 
 /// For y = f(x...), a random cotangent w and a random direction v in all inputs that require a
-/// gradient: (<w, f(x + h v)> - <w, f(x - h v)>) / 2h against the sum of <g, v>, in f64. A gradient
-/// that is wrong in any entry of any input shows, for two values of f instead of four for each
-/// entry; which entry it is does not. The result counts one entry.
+/// gradient: the sum of <g, v> against gradcheck's difference of <w, f(x + t v)> in t, with h =
+/// options.step, in f64. A gradient that is wrong in any entry of any input shows, for four values
+/// of f instead of four for each entry; which entry it is does not. The result counts one entry.
 [[nodiscard]] GradcheckResult check_direction(const TensorFn& f, const std::vector<Tensor>& inputs,
                                               const GradcheckOptions& options);
 

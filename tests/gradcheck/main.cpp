@@ -71,8 +71,8 @@ int run(int argc, char** argv) {
   group.number("entries", &checks.most_entries,
                "derivatives to check per input: the largest and this many at random; 0: all",
                {0, 1e9});
-  group.add("directional", &checks.models_along_a_direction,
-            "check layers and models by one derivative along a random direction, not by entries");
+  group.add("directional", &checks.along_a_direction,
+            "check one derivative of each row, along a random direction in all its inputs");
   const std::vector<std::string> arguments = fovea::parse_into_fields(argc, argv, spec);
   if (arguments.size() > 1) throw fovea::UsageError("gradcheck: expected at most one name");
   const std::string filter = arguments.empty() ? "" : arguments.front();

@@ -8,6 +8,7 @@
 #include "engine/copy.h"
 #include "engine/graph_dump.h"
 #include "engine/parallel.h"
+#include "tests/gradcheck/direction.h"
 
 namespace fovea::tests {
 namespace {
@@ -115,11 +116,11 @@ void check_f64(const OpCase& c, const std::vector<Tensor>& inputs, const CheckOp
                CheckRow& row) {
   const GradcheckOptions which{.most_entries = options.most_entries};
   for (const bool make_strided : {false, true}) {
-    const GradcheckResult r =
-        gradcheck(c.run,
-                  make_strided ? as_strided_leaves(c, inputs, options.device)
-                               : as_leaves(c, inputs, {DType::f64, options.device}),
-                  which);
+    const std::vector<Tensor> leaves = make_strided
+                                           ? as_strided_leaves(c, inputs, options.device)
+                                           : as_leaves(c, inputs, {DType::f64, options.device});
+    const GradcheckResult r = options.along_a_direction ? check_direction(c.run, leaves, which)
+                                                        : gradcheck(c.run, leaves, which);
     row.f64_error = std::max(row.f64_error, r.worst);
     row.entries += r.entries;
     if (!r.ok && row.failure.empty()) {

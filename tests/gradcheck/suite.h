@@ -24,9 +24,9 @@ struct CheckOptions {
   Device device{};
   /// Of each input, drawn at random, beside the one with the largest derivative; 0: all.
   std::int64_t most_entries = 0;
-  /// Of a layer or model one derivative, along a random direction in all its inputs, in place of
-  /// those of single entries: two passes a model, where entries take four each.
-  bool models_along_a_direction = false;
+  /// One derivative a row, along a random direction in all its inputs, in place of those of single
+  /// entries: four values of the function, where each entry takes as many.
+  bool along_a_direction = false;
 };
 
 /// All checks of one row: f64 central differences with contiguous and with strided inputs, f32 and

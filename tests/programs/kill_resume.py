@@ -117,7 +117,7 @@ def kill_often(options, program, rng, output):
     while kills < options.kills:
         process = subprocess.Popen(command(options.build, program, output, 10**6), stdout=subprocess.DEVNULL,
                                    stderr=subprocess.DEVNULL)
-        time.sleep(rng.uniform(0.02, 1.5))
+        time.sleep(rng.uniform(0.02, 1.0))
         process.send_signal(signal.SIGKILL)
         if process.wait() != -signal.SIGKILL:
             sys.exit(f"error: the run of {program} ended by itself before it was killed")

@@ -7,6 +7,7 @@ One process is killed (--kills moments for each of three ranks), stopped past --
 a full disk; or it has another flag, build or data, or no MPI in common with its launcher. After each, the state that was
 saved before is there, and training continues from it. Exits 77 without mpirun or MPI.
 """
+import itertools
 import pathlib
 import random
 import re
@@ -15,6 +16,8 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 from process_schedules import ranks_of, send
 from processes import WIDE, arguments_of, errors_of, run_checks, saved_step
@@ -26,14 +29,13 @@ PATIENCE = 90  # seconds after which a run hangs
 
 
 class Faults:
-    def __init__(self, checks, seed, model, note=""):
-        self.checks, self.random, self.number = checks, random.Random(seed), 0
-        self.flags, self.note = [*model, *FLAGS], note
+    def __init__(self, checks, model, note=""):
+        self.checks, self.flags, self.note = checks, [*model, *FLAGS], note
+        self.numbers = itertools.count(1)
 
     def start(self, environment=None):
         """A run of three processes after its first saved steps: its mpirun and its folder."""
-        self.number += 1
-        output = self.checks.folder / f"fault-{self.number}{self.note}"
+        output = self.checks.folder / f"fault-{next(self.numbers)}{self.note}"
         started = subprocess.Popen(self.checks.command(3, "train_cifar", self.checks.flags(self.flags, output, LONG)),
                                    stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
                                    env={**self.checks.environment(), **(environment or {})})
@@ -62,9 +64,9 @@ class Faults:
                 problem = f"does not continue: {done.stderr.strip()[-300:]}"
         self.checks.report(name + self.note, problem)
 
-    def killed(self, rank):
+    def killed(self, rank, delay):
         started, output = self.start()
-        time.sleep(self.random.uniform(0, 0.3))
+        time.sleep(delay)
         send(process_of(started, rank), signal.SIGKILL)
         self.ended(f"process {rank} is killed", started, output, "[Kk]illed")
 
@@ -136,20 +138,23 @@ def other_launcher(faults, build):
     faults.checks.report("a launcher of another MPI", "a run was begun" if output.exists() else problem)
 
 
+def of_running(checks, seed, kills):
+    """Faults of processes that train, as functions."""
+    draws = random.Random(seed)
+    faults = Faults(checks, tiny_model("train_cifar"))
+    wide = Faults(checks, WIDE, " while several buckets are on their way")
+    return [partial(faults.stopped, 0), partial(wide.stopped, 1), faults.out_of_descriptors, faults.full_disk,
+            partial(wide.killed, 2, draws.uniform(0, 0.3)),
+            *(partial(faults.killed, rank, draws.uniform(0, 0.3)) for rank in range(3) for _ in range(kills))]
+
+
 def main():
     args = arguments_of(__doc__, kills=2, seed=1)
 
     def check(checks):
-        faults = Faults(checks, args.seed, tiny_model("train_cifar"))
-        for rank in range(3):
-            for _ in range(args.kills):
-                faults.killed(rank)
-        faults.stopped(0)
-        wide = Faults(checks, args.seed, WIDE, " while several buckets are on their way")
-        wide.killed(2)
-        wide.stopped(1)
-        faults.out_of_descriptors()
-        faults.full_disk()
+        with ThreadPoolExecutor(3) as pool:  # each waits most of its time
+            list(pool.map(lambda fault: fault(), of_running(checks, args.seed, args.kills)))
+        faults = Faults(checks, tiny_model("train_cifar"))
         differences(faults, args.build)
         other_launcher(faults, args.build)
     return run_checks(args, check)

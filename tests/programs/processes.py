@@ -37,8 +37,8 @@ BESIDE = {
     "train_depth": ["--opt", "muon"],
     "train_detection": ["--grad-accum-steps", "2"],
 }
-# A model whose gradients fill seven buckets.
-WIDE = ["--model", "vit_tiny_patch8_32", "--embed-dim", "384", "--depth", "4", "--num-heads", "6"]
+# A model whose gradients fill four buckets.
+WIDE = ["--model", "vit_tiny_patch8_32", "--embed-dim", "384", "--depth", "2", "--num-heads", "6"]
 
 
 class Checks:
@@ -168,7 +168,7 @@ def each_task(checks, every_number):
 
 
 def many_buckets(checks):
-    """A model of 28 MB, so that several buckets are on their way."""
+    """A model of 15 MB, so that several buckets are on their way."""
     flags = [*WIDE, "--grad-checkpointing"]
     checks.same("several buckets", "train_cifar", flags, [[2], [3]])
     checks.same("several buckets", "train_cifar", WIDE, [[2]], zero=[2])
