@@ -82,12 +82,13 @@ TEST_CASE("every optimizer and way of clipping takes the CPU's steps") {
       if (clip) c->loop.grad_accum_steps = 2;
       if (clip) c->step.clip.mode = *clip;
     }
-    const std::vector<double> first = short_run(cuda).losses();
-    for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    use_seed(1);
+    const ShortRun first = short_run(cuda);
+    check_close(first, short_run(cpu));
+    for (std::uint64_t seed = 2; seed <= 5; ++seed) {
       use_seed(seed);
-      CHECK(short_run(cuda).losses() == first);
+      CHECK(short_run(cuda).losses() == first.losses());
     }
-    check_close(short_run(cuda), short_run(cpu));
   };
   for (const OptimizerKind kind : {OptimizerKind::sgd, OptimizerKind::adamw, OptimizerKind::lamb,
                                    OptimizerKind::lars, OptimizerKind::lion, OptimizerKind::muon}) {
