@@ -58,7 +58,12 @@ const std::vector<Family> kFamilies = {
       {"layers_per_block", "1"},
       {"norm_num_groups", "2"},
       {"img_size", "8"}}},
-    {"dit_s_4_32", kSmall},
+    {"dit_s_4_32",
+     {{"depth", "2"},
+      {"embed_dim", "12"},
+      {"num_heads", "2"},
+      {"patch_size", "8"},
+      {"img_size", "16"}}},
 };
 
 /// The first word of the family's model names.

@@ -164,7 +164,7 @@ def main():
         check_training(checks, "train_cifar", "vit_tiny_patch8_32", *SMALL)
         check_training(checks, "train_mae", "mae_vit_tiny_patch8_32", *SMALL, *MAE)
         check_training(checks, "train_vae", "vae_f4_32", *VAE)
-        check_training(checks, "train_diffusion", "dit_s_8_32", *SMALL)
+        check_training(checks, "train_diffusion", "dit_s_8_32", *SMALL, "--img-size", "16")
         check_training(checks, "train_depth", "depth_cpvt_tiny_peg0_patch8_24x32", *SMALL)
         check_evaluate(checks, "train_cifar")
         check_processes(checks)
