@@ -4,6 +4,7 @@
 # ops/ with cpu*.cpp files to compile for this set, by default all. The other families use the kernels of
 # the set ABOVE which this one is. In these sources FOVEA_ISA is the set's name, and FOVEA_ISA_<name> is
 # defined for the set itself and for all sets below it, so the highest must be tested first.
+set(FOVEA_ONLY_ISA "" CACHE STRING "Compile the kernels of this instruction set alone, e.g. v3; empty: of all")
 function(fovea_isa name)
   cmake_parse_arguments(ARG "" "ABOVE" "FAMILIES;FLAGS" ${ARGN})
   set(below)
@@ -13,7 +14,9 @@ function(fovea_isa name)
   set_property(GLOBAL PROPERTY FOVEA_ISA_LINEAGE_${name} ${name} ${below})
   set_property(GLOBAL PROPERTY FOVEA_ISA_FAMILIES_${name} ${ARG_FAMILIES})
   set_property(GLOBAL PROPERTY FOVEA_ISA_FLAGS_${name} ${ARG_FLAGS})
-  set_property(GLOBAL APPEND PROPERTY FOVEA_ISAS ${name})
+  if(NOT FOVEA_ONLY_ISA OR FOVEA_ONLY_ISA STREQUAL name)
+    set_property(GLOBAL APPEND PROPERTY FOVEA_ISAS ${name})
+  endif()
 endfunction()
 
 # x86-64 levels of the psABI.
@@ -21,6 +24,10 @@ fovea_isa(v2 FLAGS -msse4.2)
 fovea_isa(v3 ABOVE v2 FLAGS -mavx2 -mfma -mbmi2 -mf16c)
 fovea_isa(v4 ABOVE v3 FLAGS -mavx512f -mavx512bw -mavx512cd -mavx512dq -mavx512vl -mavx2 -mfma
   -mbmi2 -mf16c -mprefer-vector-width=512)
+get_property(isas GLOBAL PROPERTY FOVEA_ISAS)
+if(NOT isas)
+  message(FATAL_ERROR "FOVEA_ONLY_ISA=${FOVEA_ONLY_ISA}: expected v2, v3 or v4")
+endif()
 
 # fovea_isa_owner(<variable> <isa> <family>): the set that compiles a family's kernels for <isa>.
 function(fovea_isa_owner variable isa family)

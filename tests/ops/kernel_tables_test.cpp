@@ -1,5 +1,5 @@
 // Tables of instruction sets: a set may have kernels of its own for some families alone. `part` is
-// such a set, declared in tests/CMakeLists.txt: order and pool above v3.
+// such a set, declared in tests/CMakeLists.txt: order and pool above Isa::FOVEA_BELOW_PART.
 #include <doctest/doctest.h>
 
 #include <vector>
@@ -14,7 +14,7 @@ extern const Kernels kernels;
 
 TEST_CASE("an instruction set takes the families that it lacks from the set below it") {
   const ops::Kernels& part = ops::cpu::part::kernels;
-  const ops::Kernels& below = ops::cpu::kernels_of(Isa::v3);
+  const ops::Kernels& below = ops::cpu::kernels_of(Isa::FOVEA_BELOW_PART);
   CHECK(&part.attention == &below.attention);
   CHECK(&part.conv == &below.conv);
   CHECK(&part.deformable == &below.deformable);
@@ -36,7 +36,7 @@ TEST_CASE("an instruction set takes the families that it lacks from the set belo
 }
 
 TEST_CASE("the families of such a set compute what they are for") {
-  if (cpu_isa() < Isa::v3) return;  // compiled for AVX2
+  if (cpu_isa() < Isa::FOVEA_BELOW_PART) return;  // compiled with its flags
   const std::vector<float> x{2, 1, 3, 0};
   std::vector<std::int64_t> positions(4, -1);
   ops::cpu::part::kernels.order.first_positions({.order = ops::Order::rising,
