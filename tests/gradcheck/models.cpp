@@ -54,9 +54,8 @@ CheckRow check_function(const CheckOptions& checks, const Checked& c) {
   // All parameters move at once, so the function bends more and has a kink nearby.
   if (checks.along_a_direction) options.step = 2e-6;
   try {
-    const GradcheckResult r = checks.along_a_direction
-                                  ? check_direction(c.run, c.inputs, options)
-                                  : gradcheck(c.run, c.inputs, options);
+    const GradcheckResult r = checks.along_a_direction ? check_direction(c.run, c.inputs, options)
+                                                       : gradcheck(c.run, c.inputs, options);
     row.f64_error = r.worst;
     row.entries = r.entries;
     if (!r.ok) row.failure = r.message;

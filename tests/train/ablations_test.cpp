@@ -1,5 +1,5 @@
 // Every family and every flag of its ablations, every optimizer, schedule and loss: eighteen steps
-// lower the loss, a run goes on bit by bit from its state, and the weights come back from their file.
+// lower the loss, a run goes on bit by bit from its state, and its weights come back from a file.
 #include <doctest/doctest.h>
 
 #include <memory>
