@@ -1,10 +1,10 @@
 # The CPU's instruction sets, one row each; engine/cpu_isa.h tests whether a processor supports them.
-#
+set(FOVEA_ONLY_ISA "" CACHE STRING "Compile the kernels of this instruction set alone, e.g. v3; empty: of all")
+
 # fovea_isa(<name> [ABOVE <name>] [FAMILIES <family>...] FLAGS <flag>...): FAMILIES are the folders of
 # ops/ with cpu*.cpp files to compile for this set, by default all. The other families use the kernels of
 # the set ABOVE which this one is. In these sources FOVEA_ISA is the set's name, and FOVEA_ISA_<name> is
 # defined for the set itself and for all sets below it, so the highest must be tested first.
-set(FOVEA_ONLY_ISA "" CACHE STRING "Compile the kernels of this instruction set alone, e.g. v3; empty: of all")
 function(fovea_isa name)
   cmake_parse_arguments(ARG "" "ABOVE" "FAMILIES;FLAGS" ${ARGN})
   set(below)

@@ -36,28 +36,15 @@ def flags_of(header):
     return AVX2 if header.startswith("ops/") else []
 
 
-def compile_as(language, flags, source, *more):
-    return subprocess.run([*COMPILER, *flags, *more, "-x", language, "-"], input=source, capture_output=True, text=True)
+def start_of(header):
+    """The precompiled header with which this one begins, and its flags; or None."""
+    flags = flags_of(header)
+    first = next((name for name in PRECOMPILED if name in included(header)), None)
+    return (first, tuple(flags)) if first and flags is not EMULATOR else None
 
 
-class Precompiled:
-    """The precompiled headers, for each set of flags, in a folder."""
-
-    def __init__(self, folder):
-        self.folder = folder
-
-    @functools.cache
-    def file(self, header, flags):
-        name = self.folder / f"{len(list(self.folder.iterdir()))}.h"
-        name.write_text(f'#include "{header}"\n')
-        subprocess.run([*COMPILER, *flags, "-x", "c++-header", name, "-o", f"{name}.gch"], check=True)
-        return name
-
-    def flags(self, header):
-        """What begins this header with a precompiled one that it includes."""
-        flags = flags_of(header)
-        first = next((name for name in PRECOMPILED if name in included(header)), None)
-        return ["-include", str(self.file(first, tuple(flags)))] if first and flags is not EMULATOR else []
+def compile_header(header, flags, *more):
+    return subprocess.run([*COMPILER, *flags, *more, "-"], input=f'#include "{header}"\n', capture_output=True, text=True)
 
 
 def main():
@@ -66,15 +53,24 @@ def main():
     missing = [header for header in headers if not (ROOT / header).is_file()]
     if missing:
         sys.exit(f"error: no such header in the tree: {', '.join(missing)}")
-    failed = 0
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(os.cpu_count()) as pool:
-        precompiled = Precompiled(pathlib.Path(folder))
-        flags = [[*flags_of(header), *precompiled.flags(header)] for header in headers]
-        sources = [f'#include "{header}"\n' for header in headers]
-        for header, done in zip(headers, pool.map(functools.partial(compile_as, "c++"), flags, sources,
-                                                  ["-fsyntax-only"] * len(headers))):
-            if done.returncode != 0:
-                print(f"FAIL {header}\n{done.stderr}", flush=True)
+        starts = sorted({start_of(header) for header in headers} - {None})
+        files = {start: pathlib.Path(folder) / f"{number}.h" for number, start in enumerate(starts)}
+
+        def precompile(start):  # where that fails, the compiler takes the header itself
+            files[start].write_text(f'#include "{start[0]}"\n')
+            compile_header(*start, "-x", "c++-header", "-o", f"{files[start]}.gch")
+
+        def errors_of(header):
+            begin = ["-include", str(files[start_of(header)])] if start_of(header) else []
+            done = compile_header(header, flags_of(header), *begin, "-fsyntax-only", "-x", "c++")
+            return done.stderr if done.returncode != 0 else None
+
+        list(pool.map(precompile, starts))
+        failed = 0
+        for header, errors in zip(headers, pool.map(errors_of, headers)):
+            if errors is not None:
+                print(f"FAIL {header}\n{errors}", flush=True)
                 failed += 1
     print(f"{len(headers) - failed} of {len(headers)} headers compile alone")
     sys.exit(1 if failed else 0)
