@@ -48,7 +48,8 @@ if(FOVEA_SANITIZE)
 endif()
 
 # Parsing the standard library and JSON for each source took most of the build, so a dozen sources are
-# compiled together. (For incremental work use a launcher such as ccache.)
+# compiled together, or two dozen where they are hardly optimised. (For incremental work use a launcher
+# such as ccache.)
 set(unites ${FOVEA_UNITY})
 if(FOVEA_UNITY STREQUAL "AUTO")
   set(unites ON)
@@ -56,16 +57,20 @@ if(FOVEA_UNITY STREQUAL "AUTO")
     set(unites OFF)
   endif()
 endif()
+set(batch 12)
+if(FOVEA_SANITIZE)
+  set(batch 24)
+endif()
 function(fovea_unite target)
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ${unites} UNITY_BUILD_BATCH_SIZE 12)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${unites} UNITY_BUILD_BATCH_SIZE ${batch})
 endfunction()
 
 # -O1 is enough for sources that read settings, write files and call kernels, and for tests. With a
 # sanitizer, compiling them faster saves more time than running them faster, but for those that every op
-# runs through.
+# or image runs through.
 function(fovea_compile_quickly target)
   set(level -O1)
-  if(FOVEA_SANITIZE AND NOT target MATCHES "^fovea_(engine|ops)$")
+  if(FOVEA_SANITIZE AND NOT target MATCHES "^fovea_(engine|ops|data)$")
     set(level -O0)
   endif()
   target_compile_options(${target} PRIVATE
