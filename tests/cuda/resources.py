@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """Checks the registers and shared memory of every kernel: no spills, no stack, no float atomics.
 
-    tests/cuda/resources.py [--write] [--cache FOLDER]
+    tests/cuda/resources.py [--write] [--cache FOLDER [--compile]]
 
 Compiles each .cu file for sm_80 and sm_90 and compares the result with tests/cuda/resources.txt; --write
 writes that file. The comparison assembles the PTX of sm_80 for both, because no kernel asks for its
 architecture and the step to PTX takes most of the time; --write compiles for each, so that a difference would
 show. Registers differ between versions of nvcc, so the numbers are compared only for the version that the
 file names; the list of kernels is always compared. Exits 77 ("skipped") without nvcc. With --cache, a file is
-compiled only if it or one of its headers has changed since the folder received its results.
+compiled only if it or one of its headers has changed since the folder received its results; --compile does this
+alone, for a build that is followed by the check, and leaves errors to it.
 """
 import argparse
 import hashlib
@@ -129,29 +130,39 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--write", action="store_true", help=f"write {TABLE.name}")
     parser.add_argument("--cache", type=pathlib.Path, metavar="FOLDER", help="reuse the results in this folder")
+    parser.add_argument("--compile", action="store_true", help="fill that folder, and check nothing")
     options = parser.parse_args()
+    if options.compile and not options.cache:
+        parser.error("--compile needs --cache")
     if shutil.which("nvcc") is None:
         print("skipped: no nvcc on PATH")
-        return 77
+        return 0 if options.compile else 77
     version = re.search(r"V([\d.]+)", nvcc("--version")).group(1)
     if options.cache:
         options.cache.mkdir(parents=True, exist_ok=True)
     sources = sorted([*ROOT.glob("engine/cuda/*.cu"), *ROOT.glob("ops/*/*.cu")])
     wrong, rows, compiler = [], {}, Compiler(options.cache, version, options.write)
-    with ThreadPoolExecutor(2) as pool:
-        for source, result in zip(sources, pool.map(compiler, sources)):
-            for architecture, said in result["said"].items():
-                for name, registers, shared, stack, spilled in kernels_of(said):
-                    row = rows.setdefault((str(source.relative_to(ROOT)), name), {a: [0, 0, 0] for a in ARCHITECTURES})
-                    entry = row[architecture]
-                    entry[0] += 1
-                    entry[1] = max(entry[1], registers)
-                    entry[2] = max(entry[2], shared)
-                    if spilled or stack:
-                        wrong.append(f"{source.name}: {name} for sm_{architecture}: {stack} bytes of stack, "
-                                     f"{spilled} spilled")
-            for architecture, lines in result["atomics"].items():
-                wrong += [f"{source.name}: a float atomic for sm_{architecture}: {line}" for line in lines]
+    try:
+        with ThreadPoolExecutor(2) as pool:
+            results = list(pool.map(compiler, sources))
+    except SystemExit:
+        if not options.compile:
+            raise
+    if options.compile:
+        return 0
+    for source, result in zip(sources, results):
+        for architecture, said in result["said"].items():
+            for name, registers, shared, stack, spilled in kernels_of(said):
+                row = rows.setdefault((str(source.relative_to(ROOT)), name), {a: [0, 0, 0] for a in ARCHITECTURES})
+                entry = row[architecture]
+                entry[0] += 1
+                entry[1] = max(entry[1], registers)
+                entry[2] = max(entry[2], shared)
+                if spilled or stack:
+                    wrong.append(f"{source.name}: {name} for sm_{architecture}: {stack} bytes of stack, "
+                                 f"{spilled} spilled")
+        for architecture, lines in result["atomics"].items():
+            wrong += [f"{source.name}: a float atomic for sm_{architecture}: {line}" for line in lines]
     new = table_of(version, rows)
     old = TABLE.read_text() if TABLE.exists() else ""
     if options.write:
