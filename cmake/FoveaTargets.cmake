@@ -48,8 +48,7 @@ if(FOVEA_SANITIZE)
 endif()
 
 # Parsing the standard library and JSON for each source took most of the build, so a dozen sources are
-# compiled together, or two dozen where they are hardly optimised. (For incremental work use a launcher
-# such as ccache.)
+# compiled together. (For incremental work use a launcher such as ccache.)
 set(unites ${FOVEA_UNITY})
 if(FOVEA_UNITY STREQUAL "AUTO")
   set(unites ON)
@@ -57,12 +56,8 @@ if(FOVEA_UNITY STREQUAL "AUTO")
     set(unites OFF)
   endif()
 endif()
-set(batch 12)
-if(FOVEA_SANITIZE)
-  set(batch 24)
-endif()
 function(fovea_unite target)
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ${unites} UNITY_BUILD_BATCH_SIZE ${batch})
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${unites} UNITY_BUILD_BATCH_SIZE 12)
 endfunction()
 
 # -O1 is enough for sources that read settings, write files and call kernels, and for tests. With a
