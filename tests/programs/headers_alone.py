@@ -19,7 +19,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 COMPILER = [os.environ.get("CXX", "g++"), "-std=c++20", "-Wall", "-Wextra", "-Wno-restrict", "-Werror", "-I", str(ROOT)]
 AVX2 = ["-DFOVEA_ISA=v3", "-DFOVEA_ISA_v2", "-DFOVEA_ISA_v3", "-mavx2", "-mfma", "-mbmi2", "-mf16c"]
 EMULATOR = ["-DFOVEA_EMULATE", "-I", str(ROOT / "tests/cuda/fake")]
-PRECOMPILED = ["models/model.h", "engine/tensor.h", "base/error.h"]  # the first one that a header includes is taken
+PRECOMPILED = ["settings/config.h", "models/model.h", "data/dataset.h", "formats/json.h", "engine/tensor.h", "base/error.h"]  # the first one that a header includes is taken
 
 
 @functools.cache
@@ -44,7 +44,14 @@ def start_of(header):
 
 
 def compile_header(header, flags, *more):
-    return subprocess.run([*COMPILER, *flags, *more, "-"], input=f'#include "{header}"\n', capture_output=True, text=True)
+    return subprocess.run([*COMPILER, *flags, *more, "-x", "c++", "-fsyntax-only", "-"], input=f'#include "{header}"\n',
+                          capture_output=True, text=True)
+
+
+def precompile(header, flags, file):
+    """Writes FILE.gch, which the compiler takes for -include FILE; without it, it reads FILE and reports the errors."""
+    file.write_text(f'#include "{header}"\n')
+    subprocess.run([*COMPILER, *flags, "-x", "c++-header", file, "-o", f"{file}.gch"], capture_output=True)
 
 
 def main():
@@ -57,16 +64,12 @@ def main():
         starts = sorted({start_of(header) for header in headers} - {None})
         files = {start: pathlib.Path(folder) / f"{number}.h" for number, start in enumerate(starts)}
 
-        def precompile(start):  # where that fails, the compiler takes the header itself
-            files[start].write_text(f'#include "{start[0]}"\n')
-            compile_header(*start, "-x", "c++-header", "-o", f"{files[start]}.gch")
-
         def errors_of(header):
             begin = ["-include", str(files[start_of(header)])] if start_of(header) else []
-            done = compile_header(header, flags_of(header), *begin, "-fsyntax-only", "-x", "c++")
+            done = compile_header(header, flags_of(header), *begin)
             return done.stderr if done.returncode != 0 else None
 
-        list(pool.map(precompile, starts))
+        list(pool.map(lambda start: precompile(*start, files[start]), starts))
         failed = 0
         for header, errors in zip(headers, pool.map(errors_of, headers)):
             if errors is not None:
