@@ -159,9 +159,9 @@ int print_peak(const BenchOptions& options) {
   return 0;
 }
 
-/// The peer, after checks that a comparison is fair.
 class Peer {
  public:
+  /// Throws Error if the peer's products are so slow that a comparison is not fair.
   explicit Peer(const BenchOptions& options)
       : compile_(options.compile),
         one_process_(options.one_process),
@@ -303,6 +303,7 @@ int run_bench(const BenchOptions& options, Communicator& processes, const std::s
   if (!options.memory_of.empty()) return print_peak(options);
   if (options.turns) return take_turns(options, processes);
   if (options.processes > 1) {
+    if (options.peer) static_cast<void>(Peer(options));  // throws if the comparison is not fair
     const ProcessComparison how{options.processes, num_threads(), options.reps, options.peer};
     compare_processes(chosen(options), how, self);
     return 0;
