@@ -16,10 +16,12 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-COMPILER = [os.environ.get("CXX", "g++"), "-std=c++20", "-Wall", "-Wextra", "-Wno-restrict", "-Werror", "-I", str(ROOT)]
+COMPILER = [os.environ.get("CXX", "g++"), "-std=c++20", "-Wall", "-Wextra", "-Wno-restrict", "-Winvalid-pch", "-Werror",
+            "-I", str(ROOT)]
 AVX2 = ["-DFOVEA_ISA=v3", "-DFOVEA_ISA_v2", "-DFOVEA_ISA_v3", "-mavx2", "-mfma", "-mbmi2", "-mf16c"]
 EMULATOR = ["-DFOVEA_EMULATE", "-I", str(ROOT / "tests/cuda/fake")]
-PRECOMPILED = ["settings/config.h", "models/model.h", "data/dataset.h", "formats/json.h", "engine/tensor.h", "base/error.h"]  # the first one that a header includes is taken
+PRECOMPILED = ["settings/config.h", "models/model.h", "data/dataset.h", "engine/tensor.h",
+               "base/error.h"]  # the first one that a header includes is taken
 
 
 @functools.cache
@@ -49,9 +51,12 @@ def compile_header(header, flags, *more):
 
 
 def precompile(header, flags, file):
-    """Writes FILE.gch, which the compiler takes for -include FILE; without it, it reads FILE and reports the errors."""
+    """Writes FILE.gch, which the compiler takes for -include FILE."""
     file.write_text(f'#include "{header}"\n')
-    subprocess.run([*COMPILER, *flags, "-x", "c++-header", file, "-o", f"{file}.gch"], capture_output=True)
+    done = subprocess.run([*COMPILER, *flags, "-x", "c++-header", file, "-o", f"{file}.gch"], capture_output=True,
+                          text=True)
+    if done.returncode != 0:
+        sys.exit(f"error: {header} does not compile alone\n{done.stderr}")
 
 
 def main():
