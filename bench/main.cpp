@@ -159,6 +159,7 @@ int print_peak(const BenchOptions& options) {
   return 0;
 }
 
+/// PyTorch, in processes of its own.
 class Peer {
  public:
   /// Throws Error if the peer's products are so slow that a comparison is not fair.
@@ -176,8 +177,10 @@ class Peer {
                 info["cpu"].get<std::string>().c_str(),
                 info["attention"].get<std::string>().c_str(),
                 info["blas"].get<std::string>().c_str(), gemm_, our_gemm_);
-    check(is_worthy(), "peer: its GEMMs run at ", gemm_, " GFLOP/s, under 70 % of our ", our_gemm_,
-          ": not a fair comparison; install PyTorch from PyPI with bench/make_peer.sh");
+    check(
+        is_worthy(), "peer: its GEMMs run at ", gemm_, " GFLOP/s, under 70 % of our ", our_gemm_,
+        ": not a fair comparison; install PyTorch from PyPI with bench/make_peer.sh, or limit both "
+        "to AVX2 with FOVEA_ISA=v3");
   }
 
   /// Sets the peer up in a new process, so that a row does not depend on earlier rows: PyTorch's
