@@ -11,10 +11,10 @@
 #include <system_error>
 
 #include "apps/waiting.h"
-#include "base/fields.h"
-#include "base/output.h"
-#include "base/text.h"
 #include "data/loading/loader.h"
+#include "engine/base/fields.h"
+#include "engine/base/output.h"
+#include "engine/base/text.h"
 
 namespace fovea {
 namespace {

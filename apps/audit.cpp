@@ -8,7 +8,7 @@
 #include "apps/cli.h"
 #include "apps/progress_line.h"
 #include "apps/together.h"
-#include "base/text.h"
+#include "engine/base/text.h"
 #include "engine/parallel.h"
 #include "train/run/audit.h"
 #include "train/start/setup.h"

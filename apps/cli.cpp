@@ -1,4 +1,4 @@
-// Conversion of fields to CLI11 options and back to texts; base/fields.h checks the values.
+// Conversion of fields to CLI11 options and back to texts; engine/base/fields.h checks the values.
 #include "apps/cli.h"
 
 #include <CLI/CLI.hpp>

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "apps/model_list.h"
-#include "base/fields.h"
+#include "engine/base/fields.h"
 #include "train/start/resolve.h"
 
 namespace fovea {

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <sstream>
 
-#include "base/text.h"
+#include "engine/base/text.h"
 #include "engine/cpu_isa.h"
 #include "engine/parallel.h"
 

@@ -5,10 +5,10 @@
 
 #include "apps/app.h"
 #include "apps/cli.h"
-#include "base/error.h"
-#include "base/text.h"
-#include "formats/safetensors.h"
-#include "formats/weights_file.h"
+#include "engine/base/error.h"
+#include "engine/base/text.h"
+#include "engine/formats/safetensors.h"
+#include "engine/formats/weights_file.h"
 #include "models/checkpoints/hub_config.h"
 #include "models/checkpoints/weights_folder.h"
 

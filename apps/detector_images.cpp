@@ -1,8 +1,8 @@
 // Opening the images of a detector, and writing what it found.
 #include "apps/detector_images.h"
 
-#include "base/error.h"
-#include "detection/coco_results.h"
+#include "engine/base/error.h"
+#include "models/detection/coco_results.h"
 
 namespace fovea {
 namespace {

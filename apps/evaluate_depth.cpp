@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "apps/progress_line.h"
-#include "base/files.h"
+#include "engine/base/files.h"
 #include "models/model_as.h"
 #include "report/depth_report.h"
 

@@ -5,7 +5,7 @@
 
 #include "apps/detector_images.h"
 #include "apps/progress_line.h"
-#include "base/files.h"
+#include "engine/base/files.h"
 #include "models/model_as.h"
 #include "report/detector_report.h"
 #include "train/tasks/detector_evaluation.h"

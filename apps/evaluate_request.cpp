@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "base/error.h"
-#include "base/text.h"
+#include "engine/base/error.h"
+#include "engine/base/text.h"
 #include "train/tasks/stored_logits.h"
 
 namespace fovea {

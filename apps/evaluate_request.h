@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "apps/loading.h"
-#include "base/fields.h"
-#include "comm/communicator.h"
 #include "data/dataset.h"
-#include "formats/safetensors.h"
+#include "engine/base/fields.h"
+#include "engine/comm/communicator.h"
+#include "engine/formats/safetensors.h"
 #include "train/tasks/classifier_evaluation.h"
 
 namespace fovea {

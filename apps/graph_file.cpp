@@ -10,10 +10,10 @@
 #include <optional>
 #include <string>
 
-#include "base/fields.h"
-#include "base/files.h"
-#include "base/temporary_folder.h"
-#include "base/text.h"
+#include "engine/base/fields.h"
+#include "engine/base/files.h"
+#include "engine/base/temporary_folder.h"
+#include "engine/base/text.h"
 
 namespace fovea {
 namespace {

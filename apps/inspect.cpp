@@ -7,8 +7,8 @@
 #include "apps/loading.h"
 #include "apps/progress_line.h"
 #include "engine/parallel.h"
-#include "inspect/inspect.h"
 #include "models/registry.h"
+#include "report/inspect/inspect.h"
 
 namespace {
 

@@ -5,12 +5,12 @@
 #include <optional>
 
 #include "apps/console.h"
-#include "base/files.h"
-#include "settings/config.h"
+#include "engine/base/files.h"
 #include "train/loop/run_observer.h"
 #include "train/loop/trainer.h"
 #include "train/plan/run_profile.h"
 #include "train/run/recorder.h"
+#include "train/settings/config.h"
 
 namespace fovea {
 

@@ -3,12 +3,12 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
-#include "base/files.h"
-#include "base/json.h"
-#include "base/names.h"
-#include "base/text.h"
 #include "data/evaluation_transform.h"
+#include "engine/base/error.h"
+#include "engine/base/files.h"
+#include "engine/base/json.h"
+#include "engine/base/names.h"
+#include "engine/base/text.h"
 #include "models/checkpoints/hub_config.h"
 #include "models/checkpoints/pretrained.h"
 #include "models/checkpoints/weights_folder.h"

@@ -8,13 +8,13 @@
 #include <string>
 #include <vector>
 
-#include "base/fields.h"
 #include "data/class_match.h"
 #include "data/dataset.h"
 #include "data/evaluation_transform.h"
+#include "engine/base/fields.h"
 #include "models/model.h"
-#include "settings/position_tables.h"
 #include "train/run/weights_info.h"
+#include "train/settings/position_tables.h"
 
 namespace fovea {
 

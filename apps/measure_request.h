@@ -5,9 +5,9 @@
 #include <string>
 
 #include "apps/loading.h"
-#include "base/fields.h"
 #include "data/dataset.h"
-#include "measures/feature_space.h"
+#include "engine/base/fields.h"
+#include "report/measures/feature_space.h"
 
 namespace fovea {
 

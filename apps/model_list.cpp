@@ -3,8 +3,8 @@
 
 #include <fnmatch.h>
 
-#include "base/error.h"
-#include "base/text.h"
+#include "engine/base/error.h"
+#include "engine/base/text.h"
 
 namespace fovea {
 namespace {

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "base/fields.h"
+#include "engine/base/fields.h"
 #include "models/checkpoints/hub_config.h"
 #include "models/checkpoints/pretrained.h"
 #include "models/checkpoints/weights_folder.h"

@@ -6,9 +6,9 @@
 #include "apps/cli.h"
 #include "apps/progress_line.h"
 #include "apps/signals.h"
-#include "base/error.h"
-#include "base/files.h"
 #include "data/sources/pack.h"
+#include "engine/base/error.h"
+#include "engine/base/files.h"
 #include "engine/parallel.h"
 
 namespace {

@@ -1,7 +1,7 @@
 // Checks of a VAE against the model, and its decoder.
 #include "apps/picture_decoder.h"
 
-#include "base/error.h"
+#include "engine/base/error.h"
 
 namespace fovea {
 namespace {

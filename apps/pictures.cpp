@@ -4,11 +4,11 @@
 #include <istream>
 #include <iterator>
 
-#include "base/files.h"
-#include "base/lists.h"
-#include "base/text.h"
 #include "data/image.h"
 #include "data/sources/folder_index.h"
+#include "engine/base/files.h"
+#include "engine/base/lists.h"
+#include "engine/base/text.h"
 
 namespace fovea {
 namespace {

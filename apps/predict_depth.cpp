@@ -7,11 +7,11 @@
 #include <iostream>
 #include <map>
 
-#include "base/files.h"
-#include "base/text.h"
 #include "data/depth_png.h"
-#include "figures/contact_sheet.h"
-#include "figures/depth_figure.h"
+#include "data/figures/contact_sheet.h"
+#include "data/figures/depth_figure.h"
+#include "engine/base/files.h"
+#include "engine/base/text.h"
 #include "models/depth_model.h"
 #include "models/model_as.h"
 #include "ops/view.h"

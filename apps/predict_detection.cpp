@@ -6,13 +6,13 @@
 #include <set>
 
 #include "apps/pictures.h"
-#include "base/csv.h"
-#include "base/files.h"
-#include "base/json.h"
-#include "base/output_folder.h"
-#include "base/text.h"
-#include "detection/coco_results.h"
-#include "figures/boxes.h"
+#include "data/figures/boxes.h"
+#include "engine/base/csv.h"
+#include "engine/base/files.h"
+#include "engine/base/json.h"
+#include "engine/base/output_folder.h"
+#include "engine/base/text.h"
+#include "models/detection/coco_results.h"
 #include "models/model_as.h"
 
 namespace fovea {

@@ -6,10 +6,10 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "base/csv.h"
-#include "base/error.h"
-#include "base/json.h"
-#include "base/text.h"
+#include "engine/base/csv.h"
+#include "engine/base/error.h"
+#include "engine/base/json.h"
+#include "engine/base/text.h"
 
 namespace fovea {
 namespace {

@@ -9,8 +9,8 @@
 #include <cmath>
 #include <cstdio>
 
-#include "base/output.h"
-#include "base/text.h"
+#include "engine/base/output.h"
+#include "engine/base/text.h"
 
 namespace fovea {
 namespace {

@@ -8,9 +8,9 @@
 #include "apps/sample_command.h"
 #include "apps/sample_output.h"
 #include "apps/signals.h"
-#include "base/text.h"
+#include "data/figures/generated_pictures.h"
+#include "engine/base/text.h"
 #include "engine/parallel.h"
-#include "figures/generated_pictures.h"
 #include "models/model_as.h"
 #include "ops/view.h"
 

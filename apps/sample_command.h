@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "apps/loading.h"
-#include "base/fields.h"
+#include "engine/base/fields.h"
 #include "models/checkpoints/vae_file.h"
 #include "train/tasks/sampling.h"
 

@@ -5,11 +5,11 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "base/error.h"
-#include "base/files.h"
-#include "base/json.h"
-#include "base/text.h"
-#include "figures/generated_pictures.h"
+#include "data/figures/generated_pictures.h"
+#include "engine/base/error.h"
+#include "engine/base/files.h"
+#include "engine/base/json.h"
+#include "engine/base/text.h"
 
 namespace fovea {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "data/image.h"
-#include "formats/numpy/npz_writer.h"
+#include "engine/formats/numpy/npz_writer.h"
 
 namespace fovea {
 

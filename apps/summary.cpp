@@ -8,11 +8,11 @@
 #include "apps/cli.h"
 #include "apps/graph_file.h"
 #include "apps/named_model.h"
-#include "base/json.h"
+#include "engine/base/json.h"
 #include "models/config_reader.h"
 #include "models/registry.h"
 #include "models/summary.h"
-#include "settings/model_settings.h"
+#include "train/settings/model_settings.h"
 
 namespace {
 

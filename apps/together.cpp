@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "apps/app.h"
-#include "base/error.h"
-#include "base/files.h"
-#include "comm/cores.h"
-#include "comm/world.h"
+#include "engine/base/error.h"
+#include "engine/base/files.h"
+#include "engine/comm/cores.h"
+#include "engine/comm/world.h"
 #include "engine/parallel.h"
 
 namespace fovea {

@@ -4,7 +4,7 @@
 #include <functional>
 #include <string>
 
-#include "comm/communicator.h"
+#include "engine/comm/communicator.h"
 
 namespace fovea {
 

@@ -8,7 +8,7 @@
 #include <csignal>
 #include <cstdlib>
 
-#include "base/error.h"
+#include "engine/base/error.h"
 
 namespace fovea::bench {
 

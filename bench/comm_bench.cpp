@@ -4,9 +4,9 @@
 #include <cstdio>
 #include <vector>
 
-#include "base/error.h"
 #include "bench/median.h"
-#include "comm/world.h"
+#include "engine/base/error.h"
+#include "engine/comm/world.h"
 
 namespace {
 

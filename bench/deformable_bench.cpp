@@ -10,8 +10,8 @@
 
 #include "engine/autograd.h"
 #include "engine/cpu_isa.h"
+#include "engine/formats/safetensors.h"
 #include "engine/parallel.h"
-#include "formats/safetensors.h"
 #include "ops/deformable.h"
 #include "ops/softmax.h"
 

@@ -5,8 +5,8 @@
 
 #include <cstdlib>
 
-#include "base/error.h"
-#include "base/json.h"
+#include "engine/base/error.h"
+#include "engine/base/json.h"
 #include "engine/cpu_isa.h"
 
 namespace fovea::bench {

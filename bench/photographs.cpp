@@ -7,10 +7,10 @@
 #include <optional>
 #include <string>
 
-#include "base/files.h"
-#include "base/temporary_folder.h"
 #include "data/resize.h"
 #include "data/sources/pack.h"
+#include "engine/base/files.h"
+#include "engine/base/temporary_folder.h"
 
 namespace fovea::bench {
 namespace {

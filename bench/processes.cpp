@@ -8,10 +8,10 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "base/error.h"
 #include "bench/child.h"
 #include "bench/median.h"
 #include "bench/peer_process.h"
+#include "engine/base/error.h"
 
 namespace fovea::bench {
 namespace {

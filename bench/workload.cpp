@@ -18,9 +18,9 @@
 #include "models/registry.h"
 #include "models/vae.h"
 #include "ops/ops.h"
-#include "optim/optimizer.h"
-#include "settings/config.h"
 #include "train/loop/shard_sums.h"
+#include "train/optim/optimizer.h"
+#include "train/settings/config.h"
 #include "train/start/tasks.h"
 
 namespace fovea::bench {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "comm/communicator.h"
+#include "engine/comm/communicator.h"
 #include "engine/device.h"
 
 namespace fovea::bench {

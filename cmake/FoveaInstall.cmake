@@ -9,7 +9,7 @@ install(TARGETS ${libraries} ${dependencies} fovea_flags EXPORT fovea-targets
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 set(installed_headers ${CMAKE_BINARY_DIR}/installed_headers)
 install(CODE "set(SOURCE \"${CMAKE_SOURCE_DIR}\")
-set(ROOMS base engine comm formats diffusion detection depth data models figures optim settings train measures inspect report)
+set(ROOMS engine models data train report)
 set(TARGET \"${installed_headers}\")")
 install(SCRIPT ${CMAKE_SOURCE_DIR}/cmake/installed_headers.cmake)
 install(DIRECTORY ${installed_headers}/ DESTINATION include/fovea)

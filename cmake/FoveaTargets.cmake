@@ -2,13 +2,18 @@
 
 # fovea_library(<name> [SOURCES ...] [EXCEPT ...] [COMPUTING ...] [LINK ...] [PRIVATE_LINK ...]): a
 # static library with the project's warnings. By default its sources are all .cpp files in its folder and
-# below. COMPUTING (patterns): sources with loops over elements, compiled with full optimisation as the
+# below, except in folders with a CMakeLists.txt: these are rooms of their own. COMPUTING (patterns): sources with loops over elements, compiled with full optimisation as the
 # objects fovea_<name>_computing.
 function(fovea_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;EXCEPT;COMPUTING;LINK;PRIVATE_LINK" ${ARGN})
   if(NOT ARG_SOURCES)
     file(GLOB_RECURSE ARG_SOURCES CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} *.cpp)
     list(REMOVE_ITEM ARG_SOURCES "" ${ARG_EXCEPT})
+    file(GLOB rooms RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} */CMakeLists.txt)
+    foreach(room ${rooms})
+      cmake_path(GET room PARENT_PATH room)
+      list(FILTER ARG_SOURCES EXCLUDE REGEX "^${room}/")
+    endforeach()
   endif()
   if(ARG_COMPUTING)
     file(GLOB computing CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} ${ARG_COMPUTING})
@@ -27,6 +32,7 @@ function(fovea_library name)
   fovea_compile_quickly(fovea_${name})
   fovea_unite(fovea_${name})
   target_include_directories(fovea_${name} PUBLIC $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}>
+                             $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include>
                              $<INSTALL_INTERFACE:include>)
   set_property(GLOBAL APPEND PROPERTY FOVEA_LIBRARIES fovea_${name})
 endfunction()
@@ -72,7 +78,7 @@ function(fovea_compile_quickly target)
     $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release,RelWithDebInfo>>:${level}>)
 endfunction()
 
-# fovea_app(<name>): the executable apps/<name>.cpp, linked with all libraries.
+# fovea_app(<name> [<library>...]): the executable <name>.cpp, linked with all libraries.
 function(fovea_app name)
   add_executable(${name} ${name}.cpp)
   target_link_libraries(${name} PRIVATE fovea_apps fovea_flags ${ARGN})

@@ -6,12 +6,12 @@
 #include <map>
 #include <set>
 
-#include "base/error.h"
-#include "base/lists.h"
-#include "base/text.h"
-#include "base/unicode.h"
 #include "data/sources/class_list.h"
 #include "data/sources/subset.h"
+#include "engine/base/error.h"
+#include "engine/base/lists.h"
+#include "engine/base/text.h"
+#include "engine/base/unicode.h"
 
 namespace fovea {
 namespace {

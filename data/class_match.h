@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "base/names.h"
 #include "data/dataset.h"
+#include "engine/base/names.h"
 
 namespace fovea {
 

@@ -6,11 +6,6 @@
 #include <string_view>
 #include <utility>
 
-#include "base/error.h"
-#include "base/files.h"
-#include "base/lists.h"
-#include "base/names.h"
-#include "base/text.h"
 #include "data/class_match.h"
 #include "data/geometry.h"
 #include "data/sources/builtin.h"
@@ -29,6 +24,11 @@
 #include "data/sources/subset.h"
 #include "data/sources/tar_shards.h"
 #include "data/sources/voc.h"
+#include "engine/base/error.h"
+#include "engine/base/files.h"
+#include "engine/base/lists.h"
+#include "engine/base/names.h"
+#include "engine/base/text.h"
 
 namespace fovea {
 namespace {

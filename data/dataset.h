@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "base/names.h"
 #include "data/sample.h"
+#include "engine/base/names.h"
 
 namespace fovea {
 

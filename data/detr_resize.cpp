@@ -5,7 +5,7 @@
 #include <array>
 #include <cmath>
 
-#include "base/error.h"
+#include "engine/base/error.h"
 
 namespace fovea {
 namespace {

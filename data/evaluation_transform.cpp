@@ -5,9 +5,9 @@
 #include <cmath>
 #include <utility>
 
-#include "base/error.h"
 #include "data/adm_crop.h"
 #include "data/detr_resize.h"
+#include "engine/base/error.h"
 
 namespace fovea {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "base/text.h"
+#include "engine/base/text.h"
 
 namespace fovea {
 namespace {

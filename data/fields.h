@@ -1,11 +1,11 @@
 // The data settings: data source, sampling and preprocessing.
 #pragma once
 
-#include "base/fields.h"
 #include "data/augment/mixup.h"
 #include "data/dataset.h"
 #include "data/evaluation_transform.h"
 #include "data/loading/training_images.h"
+#include "engine/base/fields.h"
 
 namespace fovea {
 

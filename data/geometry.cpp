@@ -11,8 +11,8 @@
 #include <numbers>
 #include <utility>
 
-#include "base/error.h"
 #include "data/augment/affine_sample.h"
+#include "engine/base/error.h"
 
 namespace fovea {
 namespace {

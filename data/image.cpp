@@ -6,12 +6,12 @@
 #include <string_view>
 #include <utility>
 
-#include "base/error.h"
-#include "base/files.h"
-#include "base/text.h"
 #include "data/codecs/codec.h"
 #include "data/pixel_value.h"
 #include "data/transforms.h"
+#include "engine/base/error.h"
+#include "engine/base/files.h"
+#include "engine/base/text.h"
 
 namespace fovea {
 namespace {

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/error.h"
+#include "engine/base/error.h"
 
 namespace fovea {
 

@@ -6,9 +6,9 @@
 #include <cstring>
 #include <mutex>
 
-#include "base/crc32c.h"
-#include "base/error.h"
-#include "base/text.h"
+#include "engine/base/crc32c.h"
+#include "engine/base/error.h"
+#include "engine/base/text.h"
 #include "engine/parallel.h"
 
 namespace fovea {

@@ -3,9 +3,9 @@
 
 #include <cmath>
 
-#include "base/error.h"
-#include "base/json.h"
-#include "base/text.h"
+#include "engine/base/error.h"
+#include "engine/base/json.h"
+#include "engine/base/text.h"
 
 namespace fovea {
 namespace {

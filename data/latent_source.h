@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "formats/safetensors.h"
+#include "engine/formats/safetensors.h"
 
 namespace fovea {
 

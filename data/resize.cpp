@@ -10,11 +10,11 @@
 #include <utility>
 #include <vector>
 
-#include "base/error.h"
-#include "base/files.h"
-#include "base/names.h"
 #include "data/resize_passes.h"
 #include "data/resize_values.h"
+#include "engine/base/error.h"
+#include "engine/base/files.h"
+#include "engine/base/names.h"
 
 namespace fovea {
 namespace {

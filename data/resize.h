@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
-#include "base/names.h"
 #include "data/image.h"
+#include "engine/base/names.h"
 
 namespace fovea {
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/error.h"
+#include "engine/base/error.h"
 
 namespace fovea {
 namespace {

@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <span>
 
-#include "base/names.h"
 #include "data/image.h"
 #include "data/resize.h"
+#include "engine/base/names.h"
 
 namespace fovea {
 

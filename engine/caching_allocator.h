@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/error.h"
+#include "engine/base/error.h"
 #include "engine/storage.h"
 
 namespace fovea {

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "base/error.h"
+#include "engine/base/error.h"
 
 namespace fovea {
 namespace {

@@ -4,7 +4,7 @@
 #include <array>
 #include <string_view>
 
-#include "base/names.h"
+#include "engine/base/names.h"
 
 namespace fovea {
 

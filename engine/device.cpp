@@ -3,8 +3,8 @@
 
 #include <ostream>
 
-#include "base/error.h"
-#include "base/text.h"
+#include "engine/base/error.h"
+#include "engine/base/text.h"
 #include "engine/cuda/runtime.h"
 
 namespace fovea {

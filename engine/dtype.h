@@ -8,8 +8,8 @@
 #include <string_view>
 #include <type_traits>
 
-#include "base/error.h"
-#include "base/names.h"
+#include "engine/base/error.h"
+#include "engine/base/names.h"
 #include "engine/device.h"
 
 namespace fovea {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <sstream>
 
-#include "base/text.h"
+#include "engine/base/text.h"
 #include "engine/graph_dump.h"
 
 namespace fovea {

@@ -15,8 +15,8 @@
 #include <omp.h>
 #endif
 
-#include "base/error.h"
-#include "base/text.h"
+#include "engine/base/error.h"
+#include "engine/base/text.h"
 
 namespace fovea {
 namespace {

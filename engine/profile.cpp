@@ -12,8 +12,8 @@
 #include <sstream>
 #include <utility>
 
-#include "base/error.h"
-#include "base/json.h"
+#include "engine/base/error.h"
+#include "engine/base/json.h"
 #include "engine/tensor.h"
 
 namespace fovea {

@@ -1,7 +1,7 @@
 // Sequential reading of a Philox stream, and the distributions that the host draws from.
 #include "engine/rng.h"
 
-#include "base/error.h"
+#include "engine/base/error.h"
 
 namespace fovea {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <ostream>
 
-#include "base/error.h"
+#include "engine/base/error.h"
 
 namespace fovea {
 

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "base/system_memory.h"
+#include "engine/base/system_memory.h"
 #include "engine/caching_allocator.h"
 #include "engine/cuda/runtime.h"
 

@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-#include "base/error.h"
+#include "engine/base/error.h"
 #include "engine/device.h"
 
 namespace fovea {

@@ -1,7 +1,7 @@
 // What classifiers without patch tokens answer.
 #include "models/classifier.h"
 
-#include "base/error.h"
+#include "engine/base/error.h"
 
 namespace fovea {
 

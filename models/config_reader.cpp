@@ -7,11 +7,11 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "base/error.h"
-#include "base/files.h"
-#include "base/json.h"
-#include "base/names.h"
-#include "base/text.h"
+#include "engine/base/error.h"
+#include "engine/base/files.h"
+#include "engine/base/json.h"
+#include "engine/base/names.h"
+#include "engine/base/text.h"
 
 namespace fovea {
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/names.h"
+#include "engine/base/names.h"
 
 namespace fovea {
 

@@ -1,7 +1,7 @@
 // Depth model: the interface of models that map images to a depth per pixel.
 #pragma once
 
-#include "depth/loss.h"
+#include "models/depth/loss.h"
 #include "models/model.h"
 
 namespace fovea {

@@ -2,7 +2,7 @@
 // logits and a box.
 #pragma once
 
-#include "detection/matching_costs.h"
+#include "models/detection/matching_costs.h"
 #include "models/detector_backbone.h"
 
 namespace fovea {

@@ -1,7 +1,7 @@
 // Reading and writing the settings that detectors share.
 #include "models/detector_config.h"
 
-#include "base/error.h"
+#include "engine/base/error.h"
 #include "models/registry.h"
 
 namespace fovea {

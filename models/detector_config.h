@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "base/names.h"
+#include "engine/base/names.h"
 #include "models/config_reader.h"
 #include "models/resnet.h"
 

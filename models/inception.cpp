@@ -6,10 +6,10 @@
 #include <utility>
 #include <vector>
 
-#include "base/error.h"
-#include "base/lists.h"
-#include "base/text.h"
 #include "engine/autograd.h"
+#include "engine/base/error.h"
+#include "engine/base/lists.h"
+#include "engine/base/text.h"
 #include "ops/arithmetic.h"
 #include "ops/conv.h"
 #include "ops/matmul.h"

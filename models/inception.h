@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <memory>
 
+#include "engine/formats/weights_file.h"
 #include "engine/tensor.h"
-#include "formats/weights_file.h"
 
 namespace fovea {
 namespace inception {

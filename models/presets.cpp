@@ -4,9 +4,9 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "base/files.h"
-#include "base/names.h"
-#include "base/text.h"
+#include "engine/base/files.h"
+#include "engine/base/names.h"
+#include "engine/base/text.h"
 #include "models/config_reader.h"
 #include "models/registry.h"
 #include "models/timm_presets.h"

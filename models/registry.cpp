@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "base/files.h"
-#include "base/json.h"
-#include "base/names.h"
-#include "base/system_memory.h"
-#include "base/text.h"
+#include "engine/base/files.h"
+#include "engine/base/json.h"
+#include "engine/base/names.h"
+#include "engine/base/system_memory.h"
+#include "engine/base/text.h"
 #include "models/config_reader.h"
 #include "models/cpvt.h"
 #include "models/deformable_detr.h"

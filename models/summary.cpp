@@ -7,8 +7,8 @@
 #include <ostream>
 #include <sstream>
 
-#include "base/text.h"
 #include "engine/autograd.h"
+#include "engine/base/text.h"
 #include "engine/graph_dump.h"
 #include "models/layers/position_attention.h"
 #include "ops/reduce.h"

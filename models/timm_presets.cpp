@@ -4,7 +4,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "base/text.h"
+#include "engine/base/text.h"
 #include "models/config_reader.h"
 
 namespace fovea {

@@ -2,7 +2,7 @@
 // which gives f64. All softmaxes are computed in f32 or better.
 #pragma once
 
-#include "base/names.h"
+#include "engine/base/names.h"
 #include "engine/tensor.h"
 
 namespace fovea::ops {

@@ -1,6 +1,6 @@
 // In-place updates off the tape: optimizer steps, moving averages, gradient clipping. Each
-// formula, with its paper, is in its own file in ops/update/; optim/ decides which parameters are
-// updated, and at which rates.
+// formula, with its paper, is in its own file in ops/update/; train/optim/ decides which parameters
+// are updated, and at which rates.
 #pragma once
 
 #include <cstdint>

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <sstream>
 
-#include "base/text.h"
-#include "figures/svg.h"
+#include "data/figures/svg.h"
+#include "engine/base/text.h"
 
 namespace fovea {
 namespace {

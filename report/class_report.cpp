@@ -5,11 +5,11 @@
 #include <iomanip>
 #include <sstream>
 
-#include "base/csv.h"
-#include "base/error.h"
-#include "base/files.h"
-#include "base/text.h"
 #include "data/image.h"
+#include "engine/base/csv.h"
+#include "engine/base/error.h"
+#include "engine/base/files.h"
+#include "engine/base/text.h"
 
 namespace fovea {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "figures/plot.h"
+#include "data/figures/plot.h"
 #include "train/tasks/metrics.h"
 
 namespace fovea {

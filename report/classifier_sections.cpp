@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/text.h"
+#include "engine/base/text.h"
 
 namespace fovea {
 namespace {

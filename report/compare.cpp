@@ -5,9 +5,9 @@
 #include <numeric>
 #include <set>
 
-#include "base/csv.h"
-#include "base/fields.h"
-#include "base/text.h"
+#include "engine/base/csv.h"
+#include "engine/base/fields.h"
+#include "engine/base/text.h"
 #include "train/run/logged_values.h"
 
 namespace fovea {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "figures/plot.h"
+#include "data/figures/plot.h"
 #include "train/run/run_log.h"
 
 namespace fovea {

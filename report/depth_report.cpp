@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "base/csv.h"
-#include "base/json.h"
+#include "engine/base/csv.h"
+#include "engine/base/json.h"
 
 namespace fovea {
 namespace {

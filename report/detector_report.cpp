@@ -8,11 +8,11 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "base/csv.h"
-#include "base/json.h"
-#include "base/output_folder.h"
-#include "base/text.h"
-#include "figures/plot.h"
+#include "data/figures/plot.h"
+#include "engine/base/csv.h"
+#include "engine/base/json.h"
+#include "engine/base/output_folder.h"
+#include "engine/base/text.h"
 
 namespace fovea {
 namespace {

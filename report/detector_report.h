@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "detection/average_precision.h"
+#include "models/detection/average_precision.h"
 #include "train/loop/evaluation_pass.h"
 
 namespace fovea {

@@ -7,11 +7,11 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "base/csv.h"
-#include "base/files.h"
-#include "base/json.h"
-#include "base/output_folder.h"
 #include "data/evaluation_transform.h"
+#include "engine/base/csv.h"
+#include "engine/base/files.h"
+#include "engine/base/json.h"
+#include "engine/base/output_folder.h"
 #include "report/mistakes.h"
 
 namespace fovea {

@@ -1,9 +1,9 @@
 // Writing of HTML elements, attributes and escapes.
 #include "report/html.h"
 
-#include "base/error.h"
-#include "base/text.h"
-#include "figures/svg.h"
+#include "data/figures/svg.h"
+#include "engine/base/error.h"
+#include "engine/base/text.h"
 
 namespace fovea {
 Html::Html(std::string_view title, std::string_view style, std::string_view script) {

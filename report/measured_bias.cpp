@@ -5,11 +5,11 @@
 #include <iomanip>
 #include <sstream>
 
-#include "base/csv.h"
-#include "base/files.h"
-#include "base/lists.h"
-#include "base/output_folder.h"
-#include "base/text.h"
+#include "engine/base/csv.h"
+#include "engine/base/files.h"
+#include "engine/base/lists.h"
+#include "engine/base/output_folder.h"
+#include "engine/base/text.h"
 
 namespace fovea {
 namespace {

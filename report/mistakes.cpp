@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/csv.h"
-#include "base/error.h"
-#include "base/text.h"
 #include "data/evaluation_transform.h"
-#include "figures/colormap.h"
-#include "figures/svg.h"
+#include "data/figures/colormap.h"
+#include "data/figures/svg.h"
+#include "engine/base/csv.h"
+#include "engine/base/error.h"
+#include "engine/base/text.h"
 
 namespace fovea {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "base/text.h"
-#include "figures/plot.h"
+#include "data/figures/plot.h"
+#include "engine/base/text.h"
 #include "report/page_style.h"
 #include "train/run/curves.h"
 #include "train/run/recorder.h"

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/fields.h"
 #include "data/image.h"
+#include "engine/base/fields.h"
 #include "report/html.h"
 #include "train/run/run_log.h"
 

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <memory>
 
-#include "base/files.h"
-#include "base/text.h"
 #include "data/class_match.h"
-#include "figures/contact_sheet.h"
+#include "data/figures/contact_sheet.h"
+#include "engine/base/files.h"
+#include "engine/base/text.h"
 #include "models/checkpoints/pretrained.h"
 #include "models/classifier.h"
 #include "models/model_as.h"

@@ -7,11 +7,11 @@
 #include <limits>
 #include <sstream>
 
-#include "base/csv.h"
-#include "base/error.h"
-#include "base/text.h"
-#include "figures/plot.h"
-#include "figures/svg.h"
+#include "data/figures/plot.h"
+#include "data/figures/svg.h"
+#include "engine/base/csv.h"
+#include "engine/base/error.h"
+#include "engine/base/text.h"
 #include "train/loop/batch_numbers.h"
 #include "train/tasks/classifier_evaluation.h"
 

@@ -15,10 +15,9 @@ namespace fs = std::filesystem;
 namespace {
 
 const fs::path kRoot = FOVEA_SOURCE_DIR;
-const std::vector<std::string> kFolders = {"base",     "engine",   "formats", "ops",      "data",
-                                           "models",   "figures",  "optim",   "settings", "train",
-                                           "measures", "inspect",  "report",  "golden",   "apps",
-                                           "bench",    "examples", "tests",   "cmake"};
+const std::vector<std::string> kFolders = {"include", "engine",   "ops",    "models",
+                                           "data",    "train",    "report", "apps",
+                                           "bench",   "examples", "tests",  "cmake"};
 
 /// Names that comments may use although the tree has no such thing: files of other projects.
 const std::set<std::string> kForeign = {"data/auto_augment.py", "Lib/pickletools.py"};

@@ -28,8 +28,7 @@ std::set<std::string> files_that_name(const std::string& family) {
   const std::string header = "#include \"models/" + family + ".h\"", name = '"' + family + '"';
   std::set<std::string> found;
   for (const char* room :
-       {"base", "engine", "formats", "ops", "data", "models", "figures", "optim", "settings",
-        "train", "golden", "measures", "inspect", "report", "apps"}) {
+       {"engine", "ops", "models", "data", "train", "report", "tests/parity", "apps"}) {
     if (!fs::exists(kRoot / room)) continue;
     for (const auto& entry : fs::recursive_directory_iterator(kRoot / room)) {
       const fs::path& file = entry.path();
@@ -52,9 +51,9 @@ struct Family {
 TEST_CASE("a model costs its own files, an entry in the registry and a row of names") {
   const std::vector<Family> families{
       // Generators copied from other weights, and their filters drawn.
-      {"cpvt", "train/.*initial_weights\\.cpp|inspect/parameters\\.cpp"},
+      {"cpvt", "train/.*initial_weights\\.cpp|report/inspect/parameters\\.cpp"},
       // A key of the official configuration, and Phi_p drawn.
-      {"pervit", "golden/models\\.cpp|inspect/pervit_phi\\.cpp"},
+      {"pervit", "tests/parity/models\\.cpp|report/inspect/pervit_phi\\.cpp"},
   };
   for (const Family& family : families) {
     CAPTURE(std::string(family.name));

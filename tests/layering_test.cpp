@@ -63,37 +63,40 @@ bool is_build_file(const std::string& path) {
 /// The rooms that a room may include, itself always. bench, examples and tests may all.
 const std::map<std::string, std::set<std::string>> kBelow = [] {
   std::map<std::string, std::set<std::string>> below = {
-      {"base", {}},
-      {"engine", {"base"}},
-      {"comm", {"base", "engine"}},
-      {"formats", {"base", "engine"}},
-      {"ops", {"base", "engine"}},
-      {"diffusion", {"base", "engine", "ops"}},
-      {"detection", {"base", "engine", "ops"}},
-      {"depth", {"base", "engine", "ops"}},
-      {"data", {"base", "engine", "comm", "formats"}},
-      {"models", {"base", "engine", "formats", "ops", "detection", "depth"}},
-      {"figures", {"base", "engine", "data"}},
-      {"optim", {"base", "engine", "ops", "depth", "models"}},
+      {"engine/base", {}},
+      {"engine", {"engine/base"}},
+      {"engine/comm", {"engine/base", "engine"}},
+      {"engine/formats", {"engine/base", "engine"}},
+      {"ops", {"engine/base", "engine"}},
+      {"models/diffusion", {"engine/base", "engine", "ops"}},
+      {"models/detection", {"engine/base", "engine", "ops"}},
+      {"models/depth", {"engine/base", "engine", "ops"}},
+      {"data", {"engine/base", "engine", "engine/comm", "engine/formats"}},
+      {"models",
+       {"engine/base", "engine", "engine/formats", "ops", "models/detection", "models/depth"}},
+      {"data/figures", {"engine/base", "engine", "data"}},
+      {"train/optim", {"engine/base", "engine", "ops", "models/depth", "models"}},
   };
   const auto add = [&below](const std::string& room, std::set<std::string> besides) {
-    besides.insert({"base", "engine", "comm", "formats", "ops", "diffusion", "detection", "depth",
-                    "data", "models", "figures", "optim"});
+    besides.insert({"engine/base", "engine", "engine/comm", "engine/formats", "ops",
+                    "models/diffusion", "models/detection", "models/depth", "models", "data",
+                    "data/figures", "train/optim"});
     below[room] = std::move(besides);
   };
   add("train/run", {});
   add("train/loop", {"train/run"});
-  add("settings", {"train/run", "train/loop"});  // their options, together
-  add("train/tasks", {"train/run", "train/loop", "settings"});
-  add("train/start", {"train/run", "train/loop", "settings", "train/tasks"});
-  add("train/plan", {"train/run", "train/loop", "settings", "train/start"});  // of any task
-  const std::set<std::string> train = {"train/run",   "train/loop",  "settings",
+  add("train/settings", {"train/run", "train/loop"});  // their options, together
+  add("train/tasks", {"train/run", "train/loop", "train/settings"});
+  add("train/start", {"train/run", "train/loop", "train/settings", "train/tasks"});
+  add("train/plan", {"train/run", "train/loop", "train/settings", "train/start"});  // of any task
+  const std::set<std::string> train = {"train/run",   "train/loop",  "train/settings",
                                        "train/tasks", "train/start", "train/plan"};
-  for (const char* room : {"golden", "inspect", "measures", "report"}) add(room, train);
-  below["golden"].insert("measures");
-  add("fovea", train);
+  for (const char* room : {"report/inspect", "report/measures", "report"}) add(room, train);
+  add("include", train);
   add("apps", train);
-  below["apps"].insert({"golden", "inspect", "measures", "report"});
+  below["apps"].insert({"report/inspect", "report/measures", "report"});
+  below["tests/parity"] = below["apps"];
+  below["tests/parity"].insert("apps");
   return below;
 }();
 
@@ -173,23 +176,26 @@ struct Place {
   const char* where;
 };
 const std::vector<Place> kPlaces = {
-    {"#include <Eigen/", "ops/product/gemm_f64\\.cpp|measures/matrix_roots\\.cpp"},
+    {"#include <Eigen/", "ops/product/gemm_f64\\.cpp|report/measures/matrix_roots\\.cpp"},
     {"#include <stb_", "data/.*"},
     {"#include <doctest", "tests/.*"},
     {"#include <fovea/",
      "examples/.*|tests/(consumer|readme)/.*|cmake/installed_headers\\.cmake"},  // as users do
     {"#include <cuda_runtime", "engine/cuda/.*"},
     {"#include <cublas", "ops/product/cuda_cublaslt\\.h"},
-    {"#include <nccl", "comm/nccl\\.cpp|tests/cuda/.*"},
+    {"#include <nccl", "engine/comm/nccl\\.cpp|tests/cuda/.*"},
     {"#include <CLI/", "apps/cli\\.cpp"},
     {"#pragma omp", "engine/parallel\\.cpp"},
     {"__CUDACC__", "engine/device\\.h"},
     {"__CUDA_ARCH__", "ops/common/math\\.h"},
     {"-ffast-math", "no file"},
-    {"case DType::bf16", "engine/dtype\\.h|ops/[a-z]+/[a-z]+\\.cu"},          // dispatch on dtypes
-    {"0x7fffu +", "engine/dtype\\.h"},                                        // rounding to bf16
-    {".dump(", "base/json\\.cpp|formats/safetensors_header\\.cpp|tests/.*"},  // throws on no UTF-8
-    {"create_directories(", "base/files\\.cpp|bench/photographs\\.cpp|tests/.*"},  // syncs nothing
+    {"case DType::bf16", "engine/dtype\\.h|ops/[a-z]+/[a-z]+\\.cu"},  // dispatch on dtypes
+    {"0x7fffu +", "engine/dtype\\.h"},                                // rounding to bf16
+    {".dump(",
+     "engine/base/json\\.cpp|engine/formats/safetensors_header\\.cpp|tests/.*"},  // throws on no
+                                                                                  // UTF-8
+    {"create_directories(",
+     "engine/base/files\\.cpp|bench/photographs\\.cpp|tests/.*"},  // syncs nothing
     {"mmap(",
      "tests/cuda/emulator/memory\\.cpp"},  // of a file that is cut short it ends the program
     {"extern const Kernels kernels;",
@@ -265,10 +271,10 @@ std::vector<Rule> rules() {
         {"data/a.h", {"#include \"models/vit.h\""}},
         {"models/a.h", {"#include \"train/loop/step.h\"  // why"}},
         {"train/loop/a.h", {"#include \"train/tasks/metrics.h\""}},
-        {"train/run/a.h", {"#include \"settings/config.h\""}},
-        {"settings/a.h", {"#include \"train/tasks/classification.h\""}},
+        {"train/run/a.h", {"#include \"train/settings/config.h\""}},
+        {"train/settings/a.h", {"#include \"train/tasks/classification.h\""}},
         {"train/plan/a.h", {"#include \"train/tasks/hole_filling.h\""}},
-        {"report/a.h", {"#include \"fovea/fovea.h\""}}}},
+        {"report/a.h", {"#include \"include/fovea/fovea.h\""}}}},
       {"a folder of rooms holds nothing else",
        stands_between_rooms,
        {{"train/a.h", {"// A file."}}}},
@@ -432,7 +438,7 @@ TEST_CASE("a flag stands where its option is declared, where its field is and wh
     const std::set<std::string> found = product_files_with(files, {member});
     INFO(member, ": ", joined(found));
     CHECK(found.size() == 3);
-    for (const std::string& path : found) CHECK_FALSE(matches(path, "(settings|train/start)/.*"));
+    for (const std::string& path : found) CHECK_FALSE(matches(path, "train/(settings|start)/.*"));
   }
 }
 
@@ -448,8 +454,8 @@ TEST_CASE("a task is named by its own files, its row, its program, and what show
     for (const std::string& path : product_files_with(files, {"TaskKind::" + task})) {
       INFO(path);
       CHECK(matches(path, "train/tasks/" + task + ".*|train/start/tasks\\.cpp|apps/" + program +
-                              "\\.cpp|models/.*|settings/model_settings\\.cpp|"
-                              "(golden|inspect)/.*"));
+                              "\\.cpp|models/.*|train/settings/model_settings\\.cpp|"
+                              "(tests/parity|report/inspect)/.*"));
     }
   }
 }
@@ -460,7 +466,7 @@ TEST_CASE("autoencoding is named by its own files, its row, its program, and its
     INFO(path);
     CHECK(matches(path,
                   "train/tasks/autoencoding.*|train/start/tasks\\.cpp|apps/train_vae\\.cpp|"
-                  "models/.*|settings/model_settings\\.cpp|golden/.*"));
+                  "models/.*|train/settings/model_settings\\.cpp|tests/parity/.*"));
   }
 }
 

@@ -8,9 +8,9 @@
 #include <cmath>
 #include <vector>
 
-#include "base/error.h"
 #include "data/augment/affine_sample.h"
 #include "data/augment/affine_values.h"
+#include "engine/base/error.h"
 
 namespace fovea {
 namespace {

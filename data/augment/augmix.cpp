@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/error.h"
 #include "data/augment/color.h"
 #include "data/augment/policy.h"
+#include "engine/base/error.h"
 
 namespace fovea {
 namespace {

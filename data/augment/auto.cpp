@@ -2,10 +2,10 @@
 #include <span>
 #include <utility>
 
-#include "base/error.h"
-#include "base/files.h"
-#include "base/names.h"
 #include "data/augment/policy.h"
+#include "engine/base/error.h"
+#include "engine/base/files.h"
+#include "engine/base/names.h"
 
 namespace fovea {
 namespace {

@@ -10,8 +10,8 @@
 #include <span>
 #include <vector>
 
-#include "base/error.h"
 #include "data/transforms.h"
+#include "engine/base/error.h"
 
 namespace fovea {
 namespace {

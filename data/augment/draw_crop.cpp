@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/error.h"
+#include "engine/base/error.h"
 
 namespace fovea {
 namespace {

@@ -6,7 +6,7 @@
 #include <numbers>
 #include <vector>
 
-#include "base/error.h"
+#include "engine/base/error.h"
 
 namespace fovea {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <span>
 
-#include "base/names.h"
 #include "data/image.h"
+#include "engine/base/names.h"
 #include "engine/rng.h"
 
 namespace fovea {

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/error.h"
 #include "data/augment/color.h"
+#include "engine/base/error.h"
 
 namespace fovea {
 namespace {

@@ -7,9 +7,9 @@
 #include <span>
 #include <vector>
 
-#include "base/names.h"
 #include "data/image.h"
 #include "data/loading/batch.h"
+#include "engine/base/names.h"
 #include "engine/rng.h"
 
 namespace fovea {

@@ -9,11 +9,11 @@
 #include <utility>
 #include <vector>
 
-#include "base/error.h"
-#include "base/files.h"
-#include "base/names.h"
 #include "data/augment/blur.h"
 #include "data/augment/color.h"
+#include "engine/base/error.h"
+#include "engine/base/files.h"
+#include "engine/base/names.h"
 
 namespace fovea {
 namespace {

@@ -5,11 +5,11 @@
 #include <map>
 #include <optional>
 
-#include "base/error.h"
-#include "base/files.h"
-#include "base/names.h"
-#include "base/text.h"
 #include "data/augment/policy.h"
+#include "engine/base/error.h"
+#include "engine/base/files.h"
+#include "engine/base/names.h"
+#include "engine/base/text.h"
 
 namespace fovea {
 namespace {

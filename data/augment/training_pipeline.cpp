@@ -5,12 +5,12 @@
 #include <cmath>
 #include <utility>
 
-#include "base/error.h"
 #include "data/adm_crop.h"
 #include "data/augment/blur.h"
 #include "data/augment/color.h"
 #include "data/augment/policy.h"
 #include "data/detr_resize.h"
+#include "engine/base/error.h"
 
 namespace fovea {
 namespace {

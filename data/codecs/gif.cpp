@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "base/error.h"
 #include "data/codecs/codec.h"
+#include "engine/base/error.h"
 
 namespace fovea::codec {
 namespace {

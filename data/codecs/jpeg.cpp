@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/error.h"
 #include "data/codecs/codec.h"
+#include "engine/base/error.h"
 
 namespace fovea::codec {
 namespace {

@@ -7,8 +7,8 @@
 
 #include <array>
 
-#include "base/error.h"
 #include "data/image.h"
+#include "engine/base/error.h"
 
 namespace fovea {
 namespace {

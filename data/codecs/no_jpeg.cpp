@@ -1,6 +1,6 @@
 // JPEG in builds without libjpeg. Colours differ from libjpeg's by up to 2.
-#include "base/error.h"
 #include "data/codecs/codec.h"
+#include "engine/base/error.h"
 
 namespace fovea::codec {
 

@@ -4,8 +4,8 @@
 #define STBI_WRITE_NO_STDIO
 #include <stb_image_write.h>
 
-#include "base/error.h"
 #include "data/codecs/codec.h"
+#include "engine/base/error.h"
 
 namespace fovea {
 

@@ -7,8 +7,8 @@
 #include <bit>
 #include <vector>
 
-#include "base/error.h"
 #include "data/codecs/codec.h"
+#include "engine/base/error.h"
 
 namespace fovea {
 namespace {

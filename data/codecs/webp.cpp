@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <memory>
 
-#include "base/error.h"
 #include "data/codecs/codec.h"
+#include "engine/base/error.h"
 
 namespace fovea::codec {
 namespace {

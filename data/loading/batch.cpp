@@ -5,8 +5,8 @@
 #include <cstring>
 #include <utility>
 
-#include "base/error.h"
-#include "base/text.h"
+#include "engine/base/error.h"
+#include "engine/base/text.h"
 #include "engine/upload.h"
 
 namespace fovea {

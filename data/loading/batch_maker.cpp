@@ -5,7 +5,7 @@
 #include <exception>
 #include <utility>
 
-#include "base/error.h"
+#include "engine/base/error.h"
 
 namespace fovea {
 namespace {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/error.h"
 #include "data/transforms.h"
+#include "engine/base/error.h"
 
 namespace fovea {
 namespace {

@@ -14,8 +14,8 @@
 #include <thread>
 #include <utility>
 
-#include "base/error.h"
 #include "data/loading/part_order.h"
+#include "engine/base/error.h"
 
 namespace fovea {
 

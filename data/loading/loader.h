@@ -11,13 +11,13 @@
 #include <string>
 #include <vector>
 
-#include "base/error.h"
 #include "data/dataset.h"
 #include "data/loading/batch.h"
 #include "data/loading/batch_maker.h"
 #include "data/loading/loader_options.h"
 #include "data/loading/sampler.h"
 #include "data/pipeline.h"
+#include "engine/base/error.h"
 
 namespace fovea {
 

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "comm/shards.h"
 #include "data/image.h"
+#include "engine/comm/shards.h"
 
 namespace fovea {
 

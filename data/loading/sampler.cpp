@@ -4,7 +4,7 @@
 #include <numeric>
 #include <utility>
 
-#include "base/error.h"
+#include "engine/base/error.h"
 #include "engine/rng.h"
 
 namespace fovea {

@@ -1,8 +1,8 @@
 // Draws the built-in pictures.
 #include "data/sources/builtin.h"
 
-#include "base/error.h"
 #include "data/sources/builtin_drawing.h"
+#include "engine/base/error.h"
 
 namespace fovea {
 namespace {

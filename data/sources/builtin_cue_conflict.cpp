@@ -3,11 +3,11 @@
 #include <array>
 #include <utility>
 
-#include "base/error.h"
-#include "base/text.h"
 #include "data/sources/builtin.h"
 #include "data/sources/builtin_drawing.h"
 #include "data/sources/cue_conflict.h"
+#include "engine/base/error.h"
+#include "engine/base/text.h"
 
 namespace fovea {
 namespace {

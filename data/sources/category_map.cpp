@@ -4,10 +4,10 @@
 #include <map>
 #include <set>
 
-#include "base/error.h"
-#include "base/lists.h"
-#include "base/names.h"
-#include "base/text.h"
+#include "engine/base/error.h"
+#include "engine/base/lists.h"
+#include "engine/base/names.h"
+#include "engine/base/text.h"
 
 namespace fovea {
 namespace {

@@ -5,11 +5,11 @@
 #include <sstream>
 #include <utility>
 
-#include "base/error.h"
-#include "base/files.h"
-#include "base/text.h"
 #include "data/sources/cifar_pickle.h"
 #include "data/sources/find_entry.h"
+#include "engine/base/error.h"
+#include "engine/base/files.h"
+#include "engine/base/text.h"
 
 namespace fovea {
 namespace {

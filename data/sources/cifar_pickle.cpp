@@ -3,10 +3,10 @@
 
 #include <cstdint>
 
-#include "base/error.h"
-#include "base/files.h"
-#include "formats/torch/numpy_array.h"
-#include "formats/torch/objects.h"
+#include "engine/base/error.h"
+#include "engine/base/files.h"
+#include "engine/formats/torch/numpy_array.h"
+#include "engine/formats/torch/objects.h"
 
 namespace fovea {
 namespace {

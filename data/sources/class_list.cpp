@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/error.h"
-#include "base/files.h"
-#include "base/lists.h"
-#include "base/text.h"
-#include "base/unicode.h"
+#include "engine/base/error.h"
+#include "engine/base/files.h"
+#include "engine/base/lists.h"
+#include "engine/base/text.h"
+#include "engine/base/unicode.h"
 
 namespace fovea {
 namespace {

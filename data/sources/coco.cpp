@@ -4,10 +4,10 @@
 #include <string_view>
 #include <utility>
 
-#include "base/error.h"
-#include "base/files.h"
-#include "base/text.h"
 #include "data/sources/find_entry.h"
+#include "engine/base/error.h"
+#include "engine/base/files.h"
+#include "engine/base/text.h"
 
 namespace fovea {
 namespace {

@@ -3,9 +3,9 @@
 #include <cmath>
 #include <utility>
 
-#include "base/error.h"
-#include "base/json_entries.h"
 #include "data/sources/coco_file.h"
+#include "engine/base/error.h"
+#include "engine/base/json_entries.h"
 
 namespace fovea {
 namespace {

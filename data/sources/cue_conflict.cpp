@@ -7,11 +7,11 @@
 #include <string_view>
 #include <utility>
 
-#include "base/error.h"
-#include "base/files.h"
-#include "base/names.h"
-#include "base/text.h"
 #include "data/sources/folder_index.h"
+#include "engine/base/error.h"
+#include "engine/base/files.h"
+#include "engine/base/names.h"
+#include "engine/base/text.h"
 
 namespace fovea {
 namespace {

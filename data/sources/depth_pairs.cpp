@@ -4,14 +4,14 @@
 #include <map>
 #include <utility>
 
-#include "base/error.h"
-#include "base/files.h"
-#include "base/lists.h"
-#include "base/text.h"
 #include "data/depth_png.h"
 #include "data/sources/find_entry.h"
 #include "data/sources/folder_index.h"
 #include "data/sources/split_folders.h"
+#include "engine/base/error.h"
+#include "engine/base/files.h"
+#include "engine/base/lists.h"
+#include "engine/base/text.h"
 
 namespace fovea {
 namespace {

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/error.h"
-#include "base/lists.h"
-#include "base/text.h"
+#include "engine/base/error.h"
+#include "engine/base/lists.h"
+#include "engine/base/text.h"
 #include "engine/parallel.h"
 
 namespace fovea {

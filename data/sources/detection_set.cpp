@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/error.h"
 #include "data/sources/some_images.h"
+#include "engine/base/error.h"
 
 namespace fovea {
 namespace {

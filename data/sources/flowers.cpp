@@ -6,16 +6,16 @@
 #include <numeric>
 #include <utility>
 
-#include "base/error.h"
-#include "base/files.h"
-#include "base/lists.h"
-#include "base/text.h"
 #include "data/sources/class_list.h"
 #include "data/sources/find_entry.h"
 #include "data/sources/image_numbers.h"
 #include "data/sources/split_folders.h"
 #include "data/sources/subset.h"
-#include "formats/matlab.h"
+#include "engine/base/error.h"
+#include "engine/base/files.h"
+#include "engine/base/lists.h"
+#include "engine/base/text.h"
+#include "engine/formats/matlab.h"
 
 namespace fovea {
 namespace {

@@ -8,17 +8,17 @@
 #include <sstream>
 #include <utility>
 
-#include "base/crc32c.h"
-#include "base/error.h"
-#include "base/files.h"
-#include "base/lists.h"
-#include "base/text.h"
-#include "base/unicode.h"
 #include "data/image.h"
 #include "data/sources/find_entry.h"
 #include "data/sources/picture_labels.h"
 #include "data/sources/shared_pictures.h"
 #include "data/sources/split_folders.h"
+#include "engine/base/crc32c.h"
+#include "engine/base/error.h"
+#include "engine/base/files.h"
+#include "engine/base/lists.h"
+#include "engine/base/text.h"
+#include "engine/base/unicode.h"
 
 namespace fovea {
 namespace {

@@ -9,11 +9,11 @@
 #include <cstdio>
 #include <tuple>
 
-#include "base/crc32c.h"
-#include "base/error.h"
-#include "base/files.h"
-#include "base/text.h"
 #include "data/image.h"
+#include "engine/base/crc32c.h"
+#include "engine/base/error.h"
+#include "engine/base/files.h"
+#include "engine/base/text.h"
 
 namespace fovea {
 namespace {

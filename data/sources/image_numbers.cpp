@@ -1,11 +1,11 @@
 // Reads and checks lists of image numbers.
 #include "data/sources/image_numbers.h"
 
-#include "base/error.h"
-#include "base/files.h"
-#include "base/json.h"
 #include "data/sources/find_entry.h"
-#include "formats/matlab.h"
+#include "engine/base/error.h"
+#include "engine/base/files.h"
+#include "engine/base/json.h"
+#include "engine/formats/matlab.h"
 
 namespace fovea {
 

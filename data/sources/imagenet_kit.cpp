@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <cstdio>
 
-#include "base/error.h"
 #include "data/sources/picture_labels.h"
+#include "engine/base/error.h"
 
 namespace fovea {
 namespace {

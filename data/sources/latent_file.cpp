@@ -5,11 +5,11 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "base/error.h"
-#include "base/json.h"
-#include "base/text.h"
 #include "engine/autograd.h"
-#include "formats/safetensors_header.h"
+#include "engine/base/error.h"
+#include "engine/base/json.h"
+#include "engine/base/text.h"
+#include "engine/formats/safetensors_header.h"
 
 namespace fovea {
 namespace {

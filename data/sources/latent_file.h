@@ -15,10 +15,10 @@
 #include <string>
 #include <vector>
 
-#include "base/files.h"
-#include "base/new_file.h"
 #include "data/image.h"
 #include "data/latent_source.h"
+#include "engine/base/files.h"
+#include "engine/base/new_file.h"
 #include "engine/tensor.h"
 
 namespace fovea {

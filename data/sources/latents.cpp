@@ -6,9 +6,9 @@
 #include <cmath>
 #include <utility>
 
-#include "base/error.h"
 #include "data/sources/find_entry.h"
 #include "data/sources/split_folders.h"
+#include "engine/base/error.h"
 
 namespace fovea {
 namespace {

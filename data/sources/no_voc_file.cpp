@@ -1,6 +1,6 @@
 // Takes the place of voc_file.cpp in a build without pugixml.
-#include "base/error.h"
 #include "data/sources/voc_file.h"
+#include "engine/base/error.h"
 
 namespace fovea {
 

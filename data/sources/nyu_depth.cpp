@@ -4,11 +4,11 @@
 #include <cmath>
 #include <utility>
 
-#include "base/error.h"
-#include "base/json.h"
-#include "base/text.h"
 #include "data/sources/find_entry.h"
 #include "data/sources/image_numbers.h"
+#include "engine/base/error.h"
+#include "engine/base/json.h"
+#include "engine/base/text.h"
 
 namespace fovea {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "data/dataset.h"
-#include "formats/hdf5.h"
+#include "engine/formats/hdf5.h"
 
 namespace fovea {
 

@@ -5,10 +5,10 @@
 #include <cmath>
 #include <cstring>
 
-#include "base/crc32c.h"
-#include "base/error.h"
-#include "base/files.h"
 #include "data/resize.h"
+#include "engine/base/crc32c.h"
+#include "engine/base/error.h"
+#include "engine/base/files.h"
 #include "engine/parallel.h"
 
 namespace fovea {

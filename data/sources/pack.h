@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "base/files.h"
 #include "data/dataset.h"
 #include "data/sources/pack_format.h"
+#include "engine/base/files.h"
 
 namespace fovea {
 

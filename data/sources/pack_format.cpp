@@ -3,9 +3,9 @@
 
 #include <utility>
 
-#include "base/crc32c.h"
-#include "base/error.h"
-#include "base/text.h"
+#include "engine/base/crc32c.h"
+#include "engine/base/error.h"
+#include "engine/base/text.h"
 
 namespace fovea::pack {
 namespace {

@@ -18,7 +18,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/files.h"
+#include "engine/base/files.h"
 
 namespace fovea::pack {
 

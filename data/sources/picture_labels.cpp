@@ -5,11 +5,11 @@
 #include <map>
 #include <set>
 
-#include "base/error.h"
-#include "base/json.h"
-#include "base/lists.h"
-#include "base/text.h"
 #include "data/image.h"
+#include "engine/base/error.h"
+#include "engine/base/json.h"
+#include "engine/base/lists.h"
+#include "engine/base/text.h"
 
 namespace fovea {
 namespace {

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/error.h"
 #include "data/sources/rooms_scene.h"
+#include "engine/base/error.h"
 
 namespace fovea {
 namespace {

@@ -1,8 +1,8 @@
 // Draws scenes, and states their objects as annotations.
 #include "data/sources/scenes.h"
 
-#include "base/error.h"
 #include "data/sources/builtin_drawing.h"
+#include "engine/base/error.h"
 
 namespace fovea {
 namespace {

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "base/error.h"
-#include "base/files.h"
-#include "base/text.h"
+#include "engine/base/error.h"
+#include "engine/base/files.h"
+#include "engine/base/text.h"
 
 namespace fovea {
 namespace {

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/error.h"
 #include "data/dataset.h"
+#include "engine/base/error.h"
 
 namespace fovea {
 

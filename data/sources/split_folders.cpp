@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
-#include "base/error.h"
-#include "base/text.h"
 #include "data/image.h"
 #include "data/sources/find_entry.h"
+#include "engine/base/error.h"
+#include "engine/base/text.h"
 
 namespace fovea {
 namespace {

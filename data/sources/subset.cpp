@@ -9,15 +9,15 @@
 #include <sstream>
 #include <utility>
 
-#include "base/error.h"
-#include "base/files.h"
-#include "base/lists.h"
-#include "base/names.h"
-#include "base/text.h"
-#include "base/unicode.h"
 #include "data/loading/sampler.h"
 #include "data/sources/detection_set.h"
 #include "data/sources/some_images.h"
+#include "engine/base/error.h"
+#include "engine/base/files.h"
+#include "engine/base/lists.h"
+#include "engine/base/names.h"
+#include "engine/base/text.h"
+#include "engine/base/unicode.h"
 #include "engine/rng.h"
 
 namespace fovea {

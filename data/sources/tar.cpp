@@ -6,8 +6,8 @@
 #include <string_view>
 #include <utility>
 
-#include "base/error.h"
-#include "base/text.h"
+#include "engine/base/error.h"
+#include "engine/base/text.h"
 
 namespace fovea {
 namespace {

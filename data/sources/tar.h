@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "base/files.h"
+#include "engine/base/files.h"
 
 namespace fovea {
 

@@ -9,11 +9,11 @@
 #include <unordered_map>
 #include <utility>
 
-#include "base/error.h"
-#include "base/json.h"
-#include "base/lists.h"
-#include "base/text.h"
 #include "data/image.h"
+#include "engine/base/error.h"
+#include "engine/base/json.h"
+#include "engine/base/lists.h"
+#include "engine/base/text.h"
 
 namespace fovea {
 namespace {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "base/files.h"
 #include "data/sources/tar.h"
+#include "engine/base/files.h"
 
 namespace fovea {
 

@@ -6,12 +6,12 @@
 #include <iterator>
 #include <string_view>
 
-#include "base/error.h"
-#include "base/text.h"
 #include "data/image.h"
 #include "data/sources/class_list.h"
 #include "data/sources/find_entry.h"
 #include "data/sources/split_folders.h"
+#include "engine/base/error.h"
+#include "engine/base/text.h"
 #include "engine/parallel.h"
 
 namespace fovea {

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "base/files.h"
 #include "data/dataset.h"
 #include "data/sources/tar_samples.h"
+#include "engine/base/files.h"
 
 namespace fovea {
 

@@ -6,13 +6,13 @@
 #include <set>
 #include <utility>
 
-#include "base/error.h"
-#include "base/files.h"
-#include "base/names.h"
-#include "base/text.h"
 #include "data/sources/find_entry.h"
 #include "data/sources/split_folders.h"
 #include "data/sources/voc_file.h"
+#include "engine/base/error.h"
+#include "engine/base/files.h"
+#include "engine/base/names.h"
+#include "engine/base/text.h"
 
 namespace fovea {
 namespace {

@@ -5,9 +5,9 @@
 #include <cmath>
 #include <pugixml.hpp>
 
-#include "base/error.h"
-#include "base/json.h"
-#include "base/text.h"
+#include "engine/base/error.h"
+#include "engine/base/json.h"
+#include "engine/base/text.h"
 
 namespace fovea {
 namespace {

@@ -1,7 +1,7 @@
 // Enumerates CUDA devices, selects the current one and formats their errors.
 #include <string>
 
-#include "base/error.h"
+#include "engine/base/error.h"
 #include "engine/cuda/environment.h"
 #include "engine/cuda/launch.h"
 #include "engine/cuda/runtime.h"

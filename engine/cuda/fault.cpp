@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "base/error.h"
+#include "engine/base/error.h"
 #include "engine/cuda/launch.h"
 #include "engine/cuda/pinned.h"
 #include "engine/cuda/runtime.h"

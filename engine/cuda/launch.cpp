@@ -6,7 +6,7 @@
 #include <mutex>
 #include <utility>
 
-#include "base/error.h"
+#include "engine/base/error.h"
 #include "engine/cuda/runtime.h"
 #include "engine/kernel.h"
 

@@ -1,7 +1,7 @@
 // The symbols of engine/cuda/runtime.h and an empty table of kernels for a build without CUDA.
 #include "engine/cuda/runtime.h"
 
-#include "base/error.h"
+#include "engine/base/error.h"
 #include "engine/kernels.h"
 
 namespace fovea::cuda {

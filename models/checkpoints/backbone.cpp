@@ -3,8 +3,8 @@
 
 #include <string_view>
 
-#include "base/text.h"
 #include "engine/autograd.h"
+#include "engine/base/text.h"
 #include "engine/copy.h"
 #include "models/checkpoints/misfit.h"
 #include "models/checkpoints/official_names.h"

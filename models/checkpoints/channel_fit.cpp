@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "base/text.h"
 #include "engine/autograd.h"
+#include "engine/base/text.h"
 #include "ops/arithmetic.h"
 #include "ops/reduce.h"
 #include "ops/view.h"

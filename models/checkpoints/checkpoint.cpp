@@ -3,9 +3,9 @@
 
 #include <optional>
 
-#include "base/error.h"
-#include "base/files.h"
-#include "formats/safetensors.h"
+#include "engine/base/error.h"
+#include "engine/base/files.h"
+#include "engine/formats/safetensors.h"
 #include "models/checkpoints/official_names.h"
 
 namespace fovea {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "formats/weights_file.h"
+#include "engine/formats/weights_file.h"
 
 namespace fovea {
 

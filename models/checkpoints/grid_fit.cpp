@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/text.h"
 #include "engine/autograd.h"
+#include "engine/base/text.h"
 #include "models/layers/pos_embed.h"
 #include "ops/resize.h"
 #include "ops/view.h"

@@ -6,9 +6,9 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
-#include "base/files.h"
-#include "base/json.h"
+#include "engine/base/error.h"
+#include "engine/base/files.h"
+#include "engine/base/json.h"
 #include "models/checkpoints/diffusers_config.h"
 #include "models/checkpoints/hub_arguments.h"
 #include "models/checkpoints/transformers_config.h"

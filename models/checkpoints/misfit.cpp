@@ -5,7 +5,7 @@
 #include <array>
 #include <set>
 
-#include "base/text.h"
+#include "engine/base/text.h"
 
 namespace fovea {
 namespace {

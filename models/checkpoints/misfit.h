@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "formats/weights_file.h"
+#include "engine/formats/weights_file.h"
 #include "models/model.h"
 
 namespace fovea {

@@ -5,9 +5,9 @@
 #include <array>
 #include <map>
 
-#include "base/error.h"
-#include "base/json.h"
-#include "base/text.h"
+#include "engine/base/error.h"
+#include "engine/base/json.h"
+#include "engine/base/text.h"
 #include "models/checkpoints/encoders.h"
 #include "models/checkpoints/misfit.h"
 

@@ -5,8 +5,8 @@
 #include <map>
 #include <string>
 
-#include "base/names.h"
-#include "formats/safetensors.h"
+#include "engine/base/names.h"
+#include "engine/formats/safetensors.h"
 #include "models/scope.h"
 
 namespace fovea {

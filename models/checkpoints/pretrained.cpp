@@ -6,11 +6,11 @@
 #include <optional>
 #include <sstream>
 
-#include "base/json.h"
-#include "base/text.h"
 #include "engine/autograd.h"
+#include "engine/base/json.h"
+#include "engine/base/text.h"
 #include "engine/copy.h"
-#include "formats/safetensors.h"
+#include "engine/formats/safetensors.h"
 #include "models/checkpoints/channel_fit.h"
 #include "models/checkpoints/checkpoint.h"
 #include "models/checkpoints/grid_fit.h"

@@ -7,9 +7,9 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
-#include "base/json.h"
-#include "base/text.h"
+#include "engine/base/error.h"
+#include "engine/base/json.h"
+#include "engine/base/text.h"
 #include "models/checkpoints/transformers_images.h"
 #include "models/config_reader.h"
 #include "models/registry.h"

@@ -5,9 +5,9 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "base/error.h"
-#include "base/files.h"
-#include "base/json.h"
+#include "engine/base/error.h"
+#include "engine/base/files.h"
+#include "engine/base/json.h"
 
 namespace fovea {
 namespace {

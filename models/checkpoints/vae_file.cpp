@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
-#include "base/json.h"
-#include "base/sha256.h"
-#include "base/text.h"
+#include "engine/base/error.h"
+#include "engine/base/json.h"
+#include "engine/base/sha256.h"
+#include "engine/base/text.h"
 #include "models/checkpoints/hub_config.h"
 #include "models/checkpoints/pretrained.h"
 #include "models/checkpoints/weights_folder.h"

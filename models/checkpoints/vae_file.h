@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "formats/weights_file.h"
+#include "engine/formats/weights_file.h"
 #include "models/vae.h"
 
 namespace fovea {

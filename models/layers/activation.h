@@ -1,7 +1,7 @@
 // The nonlinearity of an MLP, by name.
 #pragma once
 
-#include "base/names.h"
+#include "engine/base/names.h"
 #include "ops/activation.h"
 
 namespace fovea {

@@ -4,7 +4,7 @@
 #include <memory>
 #include <optional>
 
-#include "base/names.h"
+#include "engine/base/names.h"
 #include "models/context.h"
 #include "models/layers/dropout.h"
 #include "models/layers/norm.h"

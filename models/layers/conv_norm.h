@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "base/names.h"
+#include "engine/base/names.h"
 #include "models/context.h"
 #include "models/layers/running_buffers.h"
 #include "models/scope.h"

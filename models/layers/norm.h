@@ -2,7 +2,7 @@
 // RMS normalisation (Zhang and Sennrich 2019).
 #pragma once
 
-#include "base/names.h"
+#include "engine/base/names.h"
 #include "models/context.h"
 #include "models/scope.h"
 #include "ops/norm.h"

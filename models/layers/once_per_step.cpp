@@ -1,8 +1,8 @@
 // Computing, caching and differentiating a value that depends on parameters alone.
 #include "models/layers/once_per_step.h"
 
-#include "base/error.h"
 #include "engine/autograd.h"
+#include "engine/base/error.h"
 
 namespace fovea {
 

@@ -2,7 +2,7 @@
 // grid of patch tokens. Its zero padding gives tokens their positions (CPVT sec. 3).
 #pragma once
 
-#include "base/names.h"
+#include "engine/base/names.h"
 #include "models/layers/token_grid.h"
 #include "models/scope.h"
 

@@ -1,7 +1,7 @@
 // Pooling: how the tokens of the last block are reduced to one vector for the head.
 #pragma once
 
-#include "base/names.h"
+#include "engine/base/names.h"
 
 namespace fovea {
 

@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include "base/names.h"
+#include "engine/base/names.h"
 #include "models/context.h"
 #include "models/layers/token_grid.h"
 #include "models/scope.h"

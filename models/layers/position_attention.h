@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "base/names.h"
+#include "engine/base/names.h"
 #include "models/layers/once_per_step.h"
 #include "models/scope.h"
 

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "base/error.h"
+#include "engine/base/error.h"
 #include "ops/product/cuda_cublaslt.h"
 
 namespace fovea::ops::cuda {

@@ -1,12 +1,12 @@
 // The f64 GEMM on Eigen. Eigen runs single-threaded; the rows of C are split into tiles of fixed
-// size. The other file that includes Eigen, measures/matrix_roots.cpp, is compiled with the same
-// flags, because its templates may be defined only once in a program.
+// size. The other file that includes Eigen, report/measures/matrix_roots.cpp, is compiled with the
+// same flags, because its templates may be defined only once in a program.
 #define EIGEN_DONT_PARALLELIZE
 #include <Eigen/Core>
 #include <algorithm>
 #include <vector>
 
-#include "base/error.h"
+#include "engine/base/error.h"
 #include "engine/parallel.h"
 #include "ops/elementwise/activation_functors.h"
 #include "ops/product/gemm_f64.h"

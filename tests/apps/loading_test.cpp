@@ -6,8 +6,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/files.h"
-#include "formats/safetensors.h"
+#include "engine/base/files.h"
+#include "engine/formats/safetensors.h"
 #include "models/checkpoints/pretrained.h"
 #include "models/registry.h"
 #include "tests/support/temporary_folder.h"

@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "base/files.h"
 #include "data/sources/scenes.h"
-#include "detection/coco_results.h"
+#include "engine/base/files.h"
+#include "models/detection/coco_results.h"
 #include "models/registry.h"
 #include "tests/support/temporary_folder.h"
 

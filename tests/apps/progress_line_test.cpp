@@ -5,8 +5,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "base/files.h"
-#include "base/text.h"
+#include "engine/base/files.h"
+#include "engine/base/text.h"
 #include "tests/support/temporary_folder.h"
 
 using namespace fovea;

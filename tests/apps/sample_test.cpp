@@ -5,8 +5,8 @@
 
 #include "apps/sample_command.h"
 #include "apps/sample_output.h"
-#include "base/files.h"
-#include "formats/numpy/npz.h"
+#include "engine/base/files.h"
+#include "engine/formats/numpy/npz.h"
 #include "tests/support/temporary_folder.h"
 
 using namespace fovea;

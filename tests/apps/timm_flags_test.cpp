@@ -7,8 +7,8 @@
 #include <set>
 
 #include "apps/evaluate_request.h"
-#include "base/files.h"
-#include "base/text.h"
+#include "engine/base/files.h"
+#include "engine/base/text.h"
 #include "train/start/tasks.h"
 
 using namespace fovea;

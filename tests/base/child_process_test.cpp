@@ -1,5 +1,5 @@
 // A child process that answers, fails or crashes.
-#include "base/child_process.h"
+#include "engine/base/child_process.h"
 
 #include <doctest/doctest.h>
 
@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/error.h"
+#include "engine/base/error.h"
 
 namespace fovea {
 namespace {

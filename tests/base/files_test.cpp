@@ -1,5 +1,5 @@
 // Whole files: round trips, what is left behind after a failure, and the messages of failures.
-#include "base/files.h"
+#include "engine/base/files.h"
 
 #include <doctest/doctest.h>
 #include <signal.h>
@@ -11,8 +11,8 @@
 #include <array>
 #include <fstream>
 
-#include "base/error.h"
-#include "base/names.h"
+#include "engine/base/error.h"
+#include "engine/base/names.h"
 #include "tests/support/temporary_folder.h"
 
 using namespace fovea;

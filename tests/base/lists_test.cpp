@@ -1,9 +1,9 @@
 // Lists as editors, spreadsheets, shells and other systems write them.
-#include "base/lists.h"
+#include "engine/base/lists.h"
 
 #include <doctest/doctest.h>
 
-#include "base/text.h"
+#include "engine/base/text.h"
 #include "tests/support/temporary_folder.h"
 
 namespace fovea {

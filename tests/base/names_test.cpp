@@ -1,5 +1,5 @@
 // Names: which one is meant, and tables of enumerations.
-#include "base/names.h"
+#include "engine/base/names.h"
 
 #include <doctest/doctest.h>
 

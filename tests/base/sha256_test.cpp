@@ -1,5 +1,5 @@
 // Published test vectors of SHA-256.
-#include "base/sha256.h"
+#include "engine/base/sha256.h"
 
 #include <doctest/doctest.h>
 

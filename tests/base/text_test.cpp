@@ -1,5 +1,5 @@
 // Cutting, joining, numbers.
-#include "base/text.h"
+#include "engine/base/text.h"
 
 #include <doctest/doctest.h>
 

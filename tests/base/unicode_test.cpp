@@ -1,5 +1,5 @@
 // The composed form of names.
-#include "base/unicode.h"
+#include "engine/base/unicode.h"
 
 #include <doctest/doctest.h>
 

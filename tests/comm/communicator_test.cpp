@@ -1,5 +1,5 @@
 // Collective functions, and one process.
-#include "comm/communicator.h"
+#include "engine/comm/communicator.h"
 
 #include <doctest/doctest.h>
 
@@ -8,8 +8,8 @@
 #include <future>
 #include <thread>
 
-#include "base/error.h"
-#include "comm/background.h"
+#include "engine/base/error.h"
+#include "engine/comm/background.h"
 #include "tests/support/thread_world.h"
 
 namespace fovea {

@@ -1,5 +1,5 @@
 // Lists of cores and their division among processes.
-#include "comm/cores.h"
+#include "engine/comm/cores.h"
 
 #include <doctest/doctest.h>
 

@@ -1,9 +1,9 @@
 // Which GPU a process uses.
-#include "comm/local_device.h"
+#include "engine/comm/local_device.h"
 
 #include <doctest/doctest.h>
 
-#include "base/fields.h"
+#include "engine/base/fields.h"
 #include "tests/support/thread_world.h"
 
 namespace fovea {

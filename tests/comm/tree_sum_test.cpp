@@ -1,5 +1,5 @@
 // Sums over shards have the same bits for any number of processes.
-#include "comm/tree_sum.h"
+#include "engine/comm/tree_sum.h"
 
 #include <doctest/doctest.h>
 

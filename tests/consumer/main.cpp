@@ -1,11 +1,11 @@
 // A model by name takes some steps on built-in pictures, in a program with headers of the same
 // names as fovea's.
 #include <fovea/fovea.h>
-#include <fovea/inspect/measures.h>
+#include <fovea/report/inspect/measures.h>
 #include <cstdio>
 
-#include "base/text.h"
 #include "data/dataset.h"
+#include "engine/base/text.h"
 
 int main() {
   const consumer::Dataset own;

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "comm/exchange_queue.h"
+#include "engine/comm/exchange_queue.h"
 #include "engine/copy.h"
 #include "engine/tensor.h"
 #include "tests/cuda/fake/queues.h"

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "comm/exchange_queue.h"
-#include "comm/tree_sum.h"
+#include "engine/comm/exchange_queue.h"
+#include "engine/comm/tree_sum.h"
 #include "engine/copy.h"
 #include "ops/arithmetic.h"
 #include "ops/view.h"

@@ -8,8 +8,8 @@
 #include <span>
 #include <utility>
 
-#include "base/error.h"
-#include "comm/world.h"
+#include "engine/base/error.h"
+#include "engine/comm/world.h"
 #include "engine/cuda/runtime.h"
 #include "tests/support/thread_world.h"
 

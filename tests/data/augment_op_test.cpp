@@ -6,7 +6,7 @@
 #include <limits>
 #include <vector>
 
-#include "base/error.h"
+#include "engine/base/error.h"
 #include "tests/data/hash.h"
 #include "tests/data/statistics.h"
 

@@ -5,11 +5,11 @@
 #include <cmath>
 #include <set>
 
-#include "base/error.h"
 #include "data/augment/blur.h"
 #include "data/augment/color.h"
 #include "data/augment/training_pipeline.h"
 #include "data/transforms.h"
+#include "engine/base/error.h"
 #include "tests/data/hash.h"
 #include "tests/data/statistics.h"
 

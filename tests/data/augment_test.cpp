@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/error.h"
 #include "data/augment/affine.h"
 #include "data/augment/blur.h"
 #include "data/augment/color.h"
 #include "data/evaluation_transform.h"
 #include "data/geometry.h"
 #include "data/transforms.h"
+#include "engine/base/error.h"
 #include "tests/data/hash.h"
 
 namespace fovea {

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "base/error.h"
-#include "base/files.h"
 #include "data/augment/training_pipeline.h"
 #include "data/geometry.h"
 #include "data/loading/loader.h"
+#include "engine/base/error.h"
+#include "engine/base/files.h"
 #include "tests/support/drawn_boxes.h"
 #include "tests/support/drawn_depth.h"
 #include "tests/support/temporary_folder.h"

@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include "base/error.h"
+#include "engine/base/error.h"
 
 namespace fovea {
 namespace {

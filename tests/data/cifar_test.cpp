@@ -7,7 +7,7 @@
 #include <fstream>
 #include <set>
 
-#include "base/error.h"
+#include "engine/base/error.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/torch_bytes.h"
 

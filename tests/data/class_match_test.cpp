@@ -3,9 +3,9 @@
 
 #include <doctest/doctest.h>
 
-#include "base/unicode.h"
 #include "data/sources/builtin.h"
 #include "data/sources/class_list.h"
+#include "engine/base/unicode.h"
 #include "tests/data/photographs.h"
 #include "tests/support/temporary_folder.h"
 

@@ -3,9 +3,9 @@
 
 #include <doctest/doctest.h>
 
-#include "base/files.h"
 #include "data/depth_png.h"
 #include "data/sources/verify.h"
+#include "engine/base/files.h"
 #include "tests/data/photographs.h"
 #include "tests/support/temporary_folder.h"
 

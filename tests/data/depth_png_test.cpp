@@ -8,8 +8,8 @@
 #include <limits>
 #include <vector>
 
-#include "base/error.h"
 #include "data/dataset.h"
+#include "engine/base/error.h"
 #include "tests/support/temporary_folder.h"
 
 using namespace fovea;

@@ -3,10 +3,10 @@
 
 #include <doctest/doctest.h>
 
-#include "base/error.h"
-#include "base/lists.h"
-#include "base/text.h"
 #include "data/sources/scenes.h"
+#include "engine/base/error.h"
+#include "engine/base/lists.h"
+#include "engine/base/text.h"
 
 namespace fovea {
 namespace {

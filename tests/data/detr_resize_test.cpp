@@ -5,9 +5,9 @@
 
 #include <set>
 
-#include "base/error.h"
 #include "data/augment/training_pipeline.h"
 #include "data/evaluation_transform.h"
+#include "engine/base/error.h"
 #include "tests/support/drawn_boxes.h"
 
 namespace fovea {

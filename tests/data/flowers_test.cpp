@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <set>
 
-#include "base/files.h"
+#include "engine/base/files.h"
 #include "tests/data/photographs.h"
 #include "tests/support/matlab_bytes.h"
 #include "tests/support/temporary_folder.h"

@@ -4,10 +4,10 @@
 
 #include <cmath>
 
-#include "base/error.h"
 #include "data/augment/affine.h"
 #include "data/augment/color.h"
 #include "data/transforms.h"
+#include "engine/base/error.h"
 #include "tests/data/hash.h"
 
 namespace fovea {

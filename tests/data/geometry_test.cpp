@@ -5,10 +5,10 @@
 
 #include <cmath>
 
-#include "base/error.h"
 #include "data/augment/policy.h"
 #include "data/augment/training_pipeline.h"
 #include "data/evaluation_transform.h"
+#include "engine/base/error.h"
 #include "tests/support/drawn_boxes.h"
 #include "tests/support/drawn_depth.h"
 

@@ -4,9 +4,9 @@
 #include <map>
 #include <set>
 
-#include "base/unicode.h"
 #include "data/sources/split_folders.h"
 #include "data/sources/subset.h"
+#include "engine/base/unicode.h"
 #include "tests/data/photographs.h"
 #include "tests/support/temporary_folder.h"
 

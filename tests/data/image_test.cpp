@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "base/error.h"
-#include "base/files.h"
+#include "engine/base/error.h"
+#include "engine/base/files.h"
 #include "tests/data/hash.h"
 #include "tests/data/image_libraries.h"
 #include "tests/support/temporary_folder.h"

@@ -8,7 +8,7 @@
 
 #include "data/image_list.h"
 #include "data/loading/training_images.h"
-#include "formats/safetensors.h"
+#include "engine/formats/safetensors.h"
 #include "tests/support/temporary_folder.h"
 
 using namespace fovea;

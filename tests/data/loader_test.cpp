@@ -9,8 +9,8 @@
 #include <thread>
 #include <utility>
 
-#include "base/error.h"
 #include "data/augment/training_pipeline.h"
+#include "engine/base/error.h"
 #include "tests/data/builtin_part.h"
 #include "tests/data/hash.h"
 #include "tests/data/loaded_labels.h"

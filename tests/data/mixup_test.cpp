@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/error.h"
+#include "engine/base/error.h"
 
 namespace fovea {
 namespace {

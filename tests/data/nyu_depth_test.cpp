@@ -6,8 +6,8 @@
 
 #include <thread>
 
-#include "base/files.h"
 #include "data/sources/verify.h"
+#include "engine/base/files.h"
 #include "tests/data/photographs.h"
 #include "tests/support/matlab_bytes.h"
 #include "tests/support/temporary_folder.h"

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "base/files.h"
 #include "data/image.h"
+#include "engine/base/files.h"
 #include "tests/data/image_libraries.h"
 #include "tests/support/temporary_folder.h"
 

@@ -7,9 +7,9 @@
 #include <string>
 #include <string_view>
 
-#include "base/files.h"
 #include "data/dataset.h"
 #include "data/image.h"
+#include "engine/base/files.h"
 
 namespace fovea::tests {
 

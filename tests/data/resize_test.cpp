@@ -5,7 +5,7 @@
 
 #include <array>
 
-#include "base/error.h"
+#include "engine/base/error.h"
 #include "tests/data/hash.h"
 
 namespace fovea {

@@ -7,10 +7,10 @@
 #include <cmath>
 #include <set>
 
-#include "base/error.h"
 #include "data/augment/training_pipeline.h"
 #include "data/sources/rooms_scene.h"
 #include "data/transforms.h"
+#include "engine/base/error.h"
 
 namespace fovea {
 namespace {

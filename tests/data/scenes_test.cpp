@@ -6,8 +6,8 @@
 #include <array>
 #include <set>
 
-#include "base/error.h"
 #include "data/sources/subset.h"
+#include "engine/base/error.h"
 #include "tests/data/hash.h"
 
 namespace fovea {

@@ -5,8 +5,8 @@
 
 #include <set>
 
-#include "base/unicode.h"
 #include "data/sources/picture_labels.h"
+#include "engine/base/unicode.h"
 #include "tests/data/photographs.h"
 #include "tests/support/temporary_folder.h"
 

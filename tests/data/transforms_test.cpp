@@ -7,9 +7,9 @@
 #include <set>
 #include <utility>
 
-#include "base/error.h"
 #include "data/augment/training_pipeline.h"
 #include "data/evaluation_transform.h"
+#include "engine/base/error.h"
 #include "tests/data/hash.h"
 
 namespace fovea {

@@ -1,9 +1,9 @@
 // Constant predictions from the depths of training pictures.
-#include "depth/baselines.h"
+#include "models/depth/baselines.h"
 
 #include <doctest/doctest.h>
 
-#include "base/error.h"
+#include "engine/base/error.h"
 
 namespace fovea {
 

@@ -1,12 +1,12 @@
 // Losses of depth against numbers worked out by hand, their derivatives, and unknown pixels.
-#include "depth/loss.h"
+#include "models/depth/loss.h"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 
-#include "base/error.h"
 #include "engine/autograd.h"
+#include "engine/base/error.h"
 #include "engine/gradcheck.h"
 
 namespace fovea {

@@ -1,11 +1,11 @@
 // Measures of depth against numbers worked out by hand, and their sums.
-#include "depth/measures.h"
+#include "models/depth/measures.h"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 
-#include "base/error.h"
+#include "engine/base/error.h"
 
 namespace fovea {
 namespace {

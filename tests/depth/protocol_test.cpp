@@ -1,9 +1,9 @@
 // Protocols: reading, writing, and the pixels that count.
-#include "depth/protocol.h"
+#include "models/depth/protocol.h"
 
 #include <doctest/doctest.h>
 
-#include "base/error.h"
+#include "engine/base/error.h"
 
 namespace fovea {
 

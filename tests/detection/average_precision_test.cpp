@@ -1,5 +1,5 @@
 // COCO's average precision on small sets, worked out by hand.
-#include "detection/average_precision.h"
+#include "models/detection/average_precision.h"
 
 #include <doctest/doctest.h>
 

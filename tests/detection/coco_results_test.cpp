@@ -1,12 +1,12 @@
 // Detections written as COCO's results are read back as they were.
-#include "detection/coco_results.h"
+#include "models/detection/coco_results.h"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 #include <limits>
 
-#include "base/error.h"
+#include "engine/base/error.h"
 #include "engine/rng.h"
 #include "tests/support/temporary_folder.h"
 

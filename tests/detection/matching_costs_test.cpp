@@ -1,5 +1,5 @@
 // The terms of the matching cost by hand.
-#include "detection/matching_costs.h"
+#include "models/detection/matching_costs.h"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // Assignment of least cost, against all permutations.
-#include "detection/matching.h"
+#include "models/detection/matching.h"
 
 #include <doctest/doctest.h>
 

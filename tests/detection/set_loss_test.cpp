@@ -1,5 +1,5 @@
 // The set loss of detectors: its terms by hand, what is matched, invariance, and errors.
-#include "detection/set_loss.h"
+#include "models/detection/set_loss.h"
 
 #include <doctest/doctest.h>
 

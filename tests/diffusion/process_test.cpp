@@ -1,12 +1,12 @@
 // Noising, the posterior and the hybrid loss, against plain formulas in f64.
-#include "diffusion/process.h"
+#include "models/diffusion/process.h"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 
-#include "diffusion/loss.h"
 #include "engine/autograd.h"
+#include "models/diffusion/loss.h"
 #include "ops/arithmetic.h"
 #include "ops/view.h"
 #include "tests/support/errors.h"

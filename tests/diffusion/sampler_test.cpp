@@ -1,5 +1,5 @@
 // Properties of the samplers and of guidance.
-#include "diffusion/sampler.h"
+#include "models/diffusion/sampler.h"
 
 #include <doctest/doctest.h>
 

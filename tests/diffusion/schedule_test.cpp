@@ -1,12 +1,12 @@
 // Noise schedules and respacing: check values of the official code, and errors.
-#include "diffusion/schedule.h"
+#include "models/diffusion/schedule.h"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 #include <numeric>
 
-#include "diffusion/process.h"
+#include "models/diffusion/process.h"
 #include "tests/support/errors.h"
 
 namespace fovea {

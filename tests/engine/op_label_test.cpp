@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "base/text.h"
 #include "engine/autograd.h"
+#include "engine/base/text.h"
 #include "engine/trace.h"
 #include "tests/support/errors.h"
 

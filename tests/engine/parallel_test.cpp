@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/error.h"
+#include "engine/base/error.h"
 #include "tests/support/temporary_folder.h"
 
 using namespace fovea;

@@ -7,7 +7,7 @@
 #include <set>
 #include <vector>
 
-#include "base/error.h"
+#include "engine/base/error.h"
 #include "engine/tensor.h"
 
 using namespace fovea;

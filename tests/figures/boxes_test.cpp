@@ -1,5 +1,5 @@
 // Boxes on pictures: which pixels are drawn, and the SVG.
-#include "figures/boxes.h"
+#include "data/figures/boxes.h"
 
 #include <doctest/doctest.h>
 

@@ -1,9 +1,9 @@
 // Pictures of depth: colours, and the scale.
-#include "figures/depth_figure.h"
+#include "data/figures/depth_figure.h"
 
 #include <doctest/doctest.h>
 
-#include "figures/colormap.h"
+#include "data/figures/colormap.h"
 
 namespace fovea {
 

@@ -1,5 +1,5 @@
 // Generated images as pictures: the official rounding, and grids.
-#include "figures/generated_pictures.h"
+#include "data/figures/generated_pictures.h"
 
 #include <doctest/doctest.h>
 

@@ -1,7 +1,7 @@
 // Sheets of latents: channels as colours.
 #include <doctest/doctest.h>
 
-#include "figures/contact_sheet.h"
+#include "data/figures/contact_sheet.h"
 
 using namespace fovea;
 

@@ -1,11 +1,11 @@
 // Pictures: that they hold what was drawn, stay well-formed and survive odd values.
-#include "figures/plot.h"
+#include "data/figures/plot.h"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 
-#include "base/error.h"
+#include "engine/base/error.h"
 #include "tests/support/special_values.h"
 #include "tests/support/temporary_folder.h"
 #include "train/run/curves.h"

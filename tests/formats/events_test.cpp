@@ -1,16 +1,16 @@
 // TensorBoard's framing and messages, byte for byte. tests/interop/check_events.py asks
 // TensorBoard.
-#include "formats/events.h"
+#include "engine/formats/events.h"
 
 #include <doctest/doctest.h>
 
 #include <cstring>
 #include <vector>
 
-#include "base/crc32c.h"
-#include "base/error.h"
-#include "base/files.h"
 #include "data/image.h"
+#include "engine/base/crc32c.h"
+#include "engine/base/error.h"
+#include "engine/base/files.h"
 #include "tests/support/temporary_folder.h"
 
 using namespace fovea;

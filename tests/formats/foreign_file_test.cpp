@@ -1,9 +1,9 @@
 // Files that are not weights get an error that names what they are.
-#include "formats/foreign_file.h"
+#include "engine/formats/foreign_file.h"
 
 #include <doctest/doctest.h>
 
-#include "formats/weights_file.h"
+#include "engine/formats/weights_file.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/torch_bytes.h"
 

@@ -1,6 +1,6 @@
 // MATLAB 5 files: arrays of every class and byte order, the official split files of two data sets,
 // and files that lie.
-#include "formats/matlab.h"
+#include "engine/formats/matlab.h"
 
 #include <doctest/doctest.h>
 
@@ -8,7 +8,7 @@
 #include <numeric>
 #include <set>
 
-#include "base/files.h"
+#include "engine/base/files.h"
 #include "tests/support/matlab_bytes.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/values.h"

@@ -1,9 +1,9 @@
 // Files of numpy.savez: stored and deflated arrays of every layout, and files that lie.
-#include "formats/numpy/npz.h"
+#include "engine/formats/numpy/npz.h"
 
 #include <doctest/doctest.h>
 
-#include "formats/inflate.h"
+#include "engine/formats/inflate.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/torch_bytes.h"
 #include "tests/support/values.h"

@@ -1,12 +1,12 @@
 // Zip and .npz files as they are written: read back, and compared with what zlib and NumPy expect.
-#include "formats/numpy/npz_writer.h"
+#include "engine/formats/numpy/npz_writer.h"
 
 #include <doctest/doctest.h>
 
-#include "base/crc32.h"
-#include "base/files.h"
-#include "formats/numpy/npz.h"
-#include "formats/zip.h"
+#include "engine/base/crc32.h"
+#include "engine/base/files.h"
+#include "engine/formats/numpy/npz.h"
+#include "engine/formats/zip.h"
 #include "tests/support/temporary_folder.h"
 
 using namespace fovea;

@@ -1,12 +1,12 @@
 // The machine of pickles: what it understands, what it refuses, and that nothing runs.
-#include "formats/torch/pickle.h"
+#include "engine/formats/torch/pickle.h"
 
 #include <doctest/doctest.h>
 
 #include <filesystem>
 #include <set>
 
-#include "formats/torch/pickle_opcodes.h"
+#include "engine/formats/torch/pickle_opcodes.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/torch_bytes.h"
 

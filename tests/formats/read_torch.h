@@ -4,7 +4,7 @@
 #include <map>
 #include <string>
 
-#include "formats/torch/torch_file.h"
+#include "engine/formats/torch/torch_file.h"
 
 namespace fovea::tests {
 

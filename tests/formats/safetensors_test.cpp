@@ -1,5 +1,5 @@
 // The safetensors format: round trips, conversions, the bytes of a file, and hostile files.
-#include "formats/safetensors.h"
+#include "engine/formats/safetensors.h"
 
 #include <doctest/doctest.h>
 
@@ -7,8 +7,8 @@
 #include <fstream>
 #include <limits>
 
-#include "base/error.h"
-#include "base/files.h"
+#include "engine/base/error.h"
+#include "engine/base/files.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/values.h"
 

@@ -1,11 +1,11 @@
 // Weights in several files under an index: whole sets, and indexes that lie.
-#include "formats/sharded.h"
+#include "engine/formats/sharded.h"
 
 #include <doctest/doctest.h>
 
 #include <filesystem>
 
-#include "formats/weights_file.h"
+#include "engine/formats/weights_file.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/torch_state.h"
 

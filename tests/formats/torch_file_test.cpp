@@ -1,12 +1,12 @@
 // Files of torch.save: those that PyTorch wrote (tests/interop/torch_files.py makes them), to equal
 // bits, and files that lie.
-#include "formats/torch/torch_file.h"
+#include "engine/formats/torch/torch_file.h"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 
-#include "formats/safetensors.h"
+#include "engine/formats/safetensors.h"
 #include "tests/formats/read_torch.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/torch_bytes.h"

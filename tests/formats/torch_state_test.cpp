@@ -1,5 +1,5 @@
 // Weights in other containers than a dictionary of tensors: modules, lists, NumPy's arrays.
-#include "formats/torch/state.h"
+#include "engine/formats/torch/state.h"
 
 #include <doctest/doctest.h>
 

@@ -1,11 +1,11 @@
 // Weights of either kind of file: every family's names from a checkpoint of torch.save, and keys.
-#include "formats/weights_file.h"
+#include "engine/formats/weights_file.h"
 
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
 
-#include "base/files.h"
+#include "engine/base/files.h"
 #include "models/checkpoints/pretrained.h"
 #include "models/cpvt.h"
 #include "models/registry.h"

@@ -1,5 +1,5 @@
 // Directories of zip files: those of torch.save, and damaged and hostile ones.
-#include "formats/zip.h"
+#include "engine/formats/zip.h"
 
 #include <doctest/doctest.h>
 

@@ -3,8 +3,8 @@
 #include <span>
 #include <string>
 
-#include "base/error.h"
 #include "data/sources/cifar.h"
+#include "engine/base/error.h"
 
 namespace {
 

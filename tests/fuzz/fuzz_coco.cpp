@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <string_view>
 
-#include "base/error.h"
 #include "data/sources/coco_file.h"
-#include "detection/coco_results.h"
+#include "engine/base/error.h"
+#include "models/detection/coco_results.h"
 
 namespace {
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "base/error.h"
+#include "engine/base/error.h"
 #include "train/start/tasks.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <span>
 
-#include "base/error.h"
 #include "data/image.h"
 #include "data/transforms.h"
+#include "engine/base/error.h"
 
 namespace {
 

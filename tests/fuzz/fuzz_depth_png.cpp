@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <span>
 
-#include "base/error.h"
 #include "data/depth_png.h"
+#include "engine/base/error.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   constexpr std::int64_t most_pixels = 1 << 14;  // keeps every input fast

@@ -5,11 +5,11 @@
 #include <cstdio>
 #include <string>
 
-#include "base/crc32c.h"
-#include "base/error.h"
 #include "data/sources/class_list.h"
 #include "data/sources/folder_index.h"
 #include "data/sources/subset.h"
+#include "engine/base/crc32c.h"
+#include "engine/base/error.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string body(reinterpret_cast<const char*>(data), size);

@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "base/error.h"
+#include "engine/base/error.h"
 #include "models/checkpoints/hub_config.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -2,8 +2,8 @@
 #include <cstdint>
 #include <span>
 
-#include "base/error.h"
 #include "data/image.h"
+#include "engine/base/error.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   fovea::DecodeOptions options;

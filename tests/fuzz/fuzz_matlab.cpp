@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <string>
 
-#include "base/error.h"
-#include "formats/matlab.h"
+#include "engine/base/error.h"
+#include "engine/formats/matlab.h"
 
 namespace {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "base/error.h"
-#include "formats/numpy/npz.h"
+#include "engine/base/error.h"
+#include "engine/formats/numpy/npz.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string bytes(reinterpret_cast<const char*>(data), size);

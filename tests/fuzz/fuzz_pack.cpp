@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <string>
 
-#include "base/crc32c.h"
-#include "base/error.h"
 #include "data/sources/pack_format.h"
+#include "engine/base/crc32c.h"
+#include "engine/base/error.h"
 
 namespace {
 

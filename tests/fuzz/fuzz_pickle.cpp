@@ -3,11 +3,11 @@
 #include <cstdint>
 #include <string_view>
 
-#include "base/error.h"
-#include "formats/torch/numpy_array.h"
-#include "formats/torch/objects.h"
-#include "formats/torch/selection.h"
-#include "formats/torch/state.h"
+#include "engine/base/error.h"
+#include "engine/formats/torch/numpy_array.h"
+#include "engine/formats/torch/objects.h"
+#include "engine/formats/torch/selection.h"
+#include "engine/formats/torch/state.h"
 
 namespace {
 

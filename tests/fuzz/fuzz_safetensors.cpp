@@ -2,9 +2,9 @@
 #include <cstdint>
 #include <string_view>
 
-#include "base/error.h"
-#include "formats/safetensors.h"
-#include "formats/safetensors_header.h"
+#include "engine/base/error.h"
+#include "engine/formats/safetensors.h"
+#include "engine/formats/safetensors_header.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);

@@ -3,8 +3,8 @@
 #include <string>
 #include <string_view>
 
-#include "base/error.h"
 #include "data/sources/tar_samples.h"
+#include "engine/base/error.h"
 
 namespace {
 

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "base/error.h"
-#include "formats/torch/torch_file.h"
+#include "engine/base/error.h"
+#include "engine/formats/torch/torch_file.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const fovea::MemoryBytes source(std::string_view(reinterpret_cast<const char*>(data), size),

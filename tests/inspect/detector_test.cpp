@@ -6,12 +6,12 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "base/files.h"
-#include "base/text.h"
-#include "inspect/detector_maps.h"
-#include "inspect/inspect.h"
+#include "engine/base/files.h"
+#include "engine/base/text.h"
 #include "models/model_as.h"
 #include "models/registry.h"
+#include "report/inspect/detector_maps.h"
+#include "report/inspect/inspect.h"
 #include "tests/support/errors.h"
 #include "tests/support/temporary_folder.h"
 

@@ -1,5 +1,5 @@
 // Every analysis from model to files: what is written, what the numbers are, what is refused.
-#include "inspect/inspect.h"
+#include "report/inspect/inspect.h"
 
 #include <doctest/doctest.h>
 
@@ -7,13 +7,13 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "base/files.h"
-#include "base/text.h"
 #include "data/image.h"
 #include "engine/autograd.h"
-#include "inspect/command.h"
-#include "inspect/measures.h"
+#include "engine/base/files.h"
+#include "engine/base/text.h"
 #include "models/registry.h"
+#include "report/inspect/command.h"
+#include "report/inspect/measures.h"
 #include "tests/support/temporary_folder.h"
 
 using namespace fovea;

@@ -1,14 +1,14 @@
 // The numbers behind the pictures: check values of the official code, and formulas against loops
 // that follow them to the letter.
-#include "inspect/measures.h"
+#include "report/inspect/measures.h"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "inspect/position_maps.h"
 #include "models/registry.h"
+#include "report/inspect/position_maps.h"
 #include "tests/support/temporary_folder.h"
 
 using namespace fovea;

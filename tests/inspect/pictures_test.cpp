@@ -4,13 +4,13 @@
 #include <cmath>
 #include <limits>
 
-#include "base/csv.h"
-#include "base/output_folder.h"
+#include "data/figures/colormap.h"
+#include "data/figures/plot.h"
+#include "data/figures/svg.h"
 #include "data/image.h"
-#include "figures/colormap.h"
-#include "figures/plot.h"
-#include "figures/svg.h"
-#include "inspect/tiles.h"
+#include "engine/base/csv.h"
+#include "engine/base/output_folder.h"
+#include "report/inspect/tiles.h"
 #include "tests/support/temporary_folder.h"
 
 using namespace fovea;

@@ -9,11 +9,11 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "base/error.h"
-#include "base/json.h"
 #include "data/sources/coco_file.h"
 #include "data/sources/detection_set.h"
-#include "detection/coco_results.h"
+#include "engine/base/error.h"
+#include "engine/base/json.h"
+#include "models/detection/coco_results.h"
 
 namespace {
 

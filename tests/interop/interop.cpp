@@ -6,16 +6,16 @@
 #include <string>
 #include <vector>
 
-#include "base/error.h"
-#include "base/json.h"
 #include "data/image.h"
-#include "detection/matching.h"
 #include "engine/autograd.h"
-#include "formats/events.h"
-#include "formats/safetensors.h"
+#include "engine/base/error.h"
+#include "engine/base/json.h"
+#include "engine/formats/events.h"
+#include "engine/formats/safetensors.h"
 #include "models/checkpoints/pretrained.h"
 #include "models/checkpoints/vae_file.h"
 #include "models/classifier.h"
+#include "models/detection/matching.h"
 #include "models/model_as.h"
 #include "models/registry.h"
 

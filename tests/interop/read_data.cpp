@@ -6,13 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "base/error.h"
-#include "base/files.h"
 #include "data/dataset.h"
 #include "data/depth_png.h"
 #include "data/image.h"
-#include "formats/matlab.h"
-#include "formats/safetensors.h"
+#include "engine/base/error.h"
+#include "engine/base/files.h"
+#include "engine/formats/matlab.h"
+#include "engine/formats/safetensors.h"
 
 namespace {
 

@@ -22,7 +22,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 FORMS = {"zip": True, "old": False}
-# What fovea has no type for is held in another one (formats/stored_type.h).
+# What fovea has no type for is held in another one (engine/formats/stored_type.h).
 HELD = {torch.float16: torch.float32, torch.bool: torch.uint8, torch.int32: torch.int64, torch.int16: torch.int64,
         torch.int8: torch.int64, torch.uint16: torch.int64, torch.uint32: torch.int64,
         torch.uint64: torch.int64}

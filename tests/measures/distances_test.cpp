@@ -4,18 +4,18 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/error.h"
+#include "engine/base/error.h"
 #include "engine/parallel.h"
 #include "engine/tensor.h"
-#include "measures/frechet.h"
-#include "measures/inception_score.h"
-#include "measures/kernel_distance.h"
-#include "measures/matrix_roots.h"
-#include "measures/neighbours.h"
-#include "measures/pair_blocks.h"
 #include "ops/arithmetic.h"
 #include "ops/matmul.h"
 #include "ops/view.h"
+#include "report/measures/frechet.h"
+#include "report/measures/inception_score.h"
+#include "report/measures/kernel_distance.h"
+#include "report/measures/matrix_roots.h"
+#include "report/measures/neighbours.h"
+#include "report/measures/pair_blocks.h"
 #include "tests/support/f64.h"
 
 namespace fovea {

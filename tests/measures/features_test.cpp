@@ -4,11 +4,11 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
-#include "measures/comparison.h"
-#include "measures/pixel_gaussian.h"
+#include "engine/base/error.h"
 #include "models/model_as.h"
 #include "models/registry.h"
+#include "report/measures/comparison.h"
+#include "report/measures/pixel_gaussian.h"
 
 namespace fovea {
 namespace {

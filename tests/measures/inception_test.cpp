@@ -6,9 +6,9 @@
 
 #include <cmath>
 
-#include "base/error.h"
+#include "engine/base/error.h"
+#include "engine/formats/safetensors.h"
 #include "engine/rng.h"
-#include "formats/safetensors.h"
 #include "ops/view.h"
 
 namespace fovea {

@@ -1,5 +1,5 @@
 // Sets of pictures: folders with and without classes, .npz files, statistics.
-#include "measures/picture_set.h"
+#include "report/measures/picture_set.h"
 
 #include <doctest/doctest.h>
 
@@ -7,11 +7,11 @@
 #include <cmath>
 #include <map>
 
-#include "base/error.h"
-#include "base/files.h"
-#include "base/temporary_folder.h"
 #include "data/image.h"
-#include "formats/numpy/npz_writer.h"
+#include "engine/base/error.h"
+#include "engine/base/files.h"
+#include "engine/base/temporary_folder.h"
+#include "engine/formats/numpy/npz_writer.h"
 
 namespace fovea {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
 #include "engine/autograd.h"
+#include "engine/base/error.h"
 #include "engine/storage.h"
 #include "models/depth_transformer.h"
 #include "models/model_as.h"

@@ -3,9 +3,9 @@
 
 #include <doctest/doctest.h>
 
-#include "base/temporary_folder.h"
 #include "engine/autograd.h"
-#include "formats/safetensors.h"
+#include "engine/base/temporary_folder.h"
+#include "engine/formats/safetensors.h"
 #include "models/checkpoints/backbone.h"
 #include "ops/ops.h"
 #include "tests/models/in_f64.h"

@@ -8,10 +8,10 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "detection/set_loss.h"
 #include "engine/autograd.h"
 #include "engine/copy.h"
 #include "models/deformable_detr.h"
+#include "models/detection/set_loss.h"
 #include "models/detr.h"
 #include "models/model_as.h"
 #include "models/registry.h"

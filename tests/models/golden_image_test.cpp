@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "formats/safetensors.h"
-#include "golden/golden.h"
+#include "engine/formats/safetensors.h"
+#include "tests/parity/golden.h"
 #include "tests/support/temporary_folder.h"
 
 using namespace fovea;

@@ -1,5 +1,5 @@
 // The project against the official implementations, and the checker against spoiled files.
-#include "golden/golden.h"
+#include "tests/parity/golden.h"
 
 #include <doctest/doctest.h>
 
@@ -8,8 +8,8 @@
 #include <limits>
 #include <sstream>
 
-#include "base/temporary_folder.h"
-#include "formats/safetensors.h"
+#include "engine/base/temporary_folder.h"
+#include "engine/formats/safetensors.h"
 
 using namespace fovea;
 namespace fs = std::filesystem;

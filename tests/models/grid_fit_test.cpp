@@ -5,8 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/files.h"
 #include "engine/autograd.h"
+#include "engine/base/files.h"
 #include "models/checkpoints/pretrained.h"
 #include "models/registry.h"
 #include "ops/resize.h"

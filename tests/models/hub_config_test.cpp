@@ -5,8 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/files.h"
-#include "formats/safetensors.h"
+#include "engine/base/files.h"
+#include "engine/formats/safetensors.h"
 #include "models/checkpoints/pretrained.h"
 #include "models/checkpoints/weights_folder.h"
 #include "models/registry.h"

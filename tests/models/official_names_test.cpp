@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/files.h"
+#include "engine/base/files.h"
 #include "models/checkpoints/checkpoint.h"
 #include "models/checkpoints/pretrained.h"
 #include "models/registry.h"

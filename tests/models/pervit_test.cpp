@@ -17,11 +17,11 @@
 #include "models/summary.h"
 #include "ops/loss.h"
 #include "ops/reduce.h"
-#include "optim/optimizer.h"
 #include "tests/models/outputs.h"
 #include "tests/support/errors.h"
 #include "tests/support/f64.h"
 #include "tests/support/shapes.h"
+#include "train/optim/optimizer.h"
 
 using namespace fovea;
 using nlohmann::json;

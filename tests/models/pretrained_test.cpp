@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/autograd.h"
-#include "formats/safetensors.h"
+#include "engine/formats/safetensors.h"
 #include "models/checkpoints/pretrained.h"
 #include "models/permutation.h"
 #include "models/registry.h"

@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include "formats/weights_file.h"
+#include "engine/formats/weights_file.h"
 
 namespace fovea::tests {
 

@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "base/files.h"
-#include "base/text.h"
+#include "engine/base/files.h"
+#include "engine/base/text.h"
 #include "models/registry.h"
 #include "tests/support/shapes.h"
 

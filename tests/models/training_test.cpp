@@ -17,7 +17,7 @@
 #include "ops/arithmetic.h"
 #include "ops/loss.h"
 #include "ops/view.h"
-#include "optim/optimizer.h"
+#include "train/optim/optimizer.h"
 
 using namespace fovea;
 using nlohmann::json;

@@ -5,8 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/files.h"
-#include "base/temporary_folder.h"
+#include "engine/base/files.h"
+#include "engine/base/temporary_folder.h"
 #include "models/checkpoints/official_names.h"
 #include "models/checkpoints/pretrained.h"
 #include "models/model_as.h"

@@ -54,7 +54,7 @@ def copy_tree(target):
     """Copies the sources to a fixed place, so that a second run can reuse its build."""
     target.mkdir(parents=True, exist_ok=True)
     rooms = sorted(path.parent.name for path in ROOT.glob("*/CMakeLists.txt"))
-    for name in ("CMakeLists.txt", "cmake", "recipes", "fovea", *rooms):
+    for name in ("CMakeLists.txt", "cmake", "recipes", "include", *rooms):
         source = ROOT / name
         if source.is_dir():
             for path in source.rglob("*"):

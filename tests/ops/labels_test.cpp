@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "base/text.h"
 #include "engine/autograd.h"
+#include "engine/base/text.h"
 #include "engine/trace.h"
 #include "ops/ops.h"
 

@@ -6,7 +6,7 @@
 
 #include <cmath>
 
-#include "base/error.h"
+#include "engine/base/error.h"
 #include "engine/parallel.h"
 #include "ops/view.h"
 #include "tests/support/f64.h"

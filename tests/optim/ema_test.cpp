@@ -1,10 +1,10 @@
 // Averaged weights: the recursion, what is averaged, and lending them to the model.
-#include "optim/ema.h"
+#include "train/optim/ema.h"
 
 #include <doctest/doctest.h>
 
-#include "base/error.h"
 #include "engine/autograd.h"
+#include "engine/base/error.h"
 
 namespace fovea {
 namespace {

@@ -1,5 +1,5 @@
 // AdamW and SGD against numbers from torch.optim, and what surrounds the updates.
-#include "optim/optimizer.h"
+#include "train/optim/optimizer.h"
 
 #include <doctest/doctest.h>
 
@@ -8,8 +8,8 @@
 #include "engine/autograd.h"
 #include "engine/parallel.h"
 #include "models/scope.h"
-#include "optim/gradients.h"
 #include "tests/support/f64.h"
+#include "train/optim/gradients.h"
 
 namespace fovea {
 namespace {

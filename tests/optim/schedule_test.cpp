@@ -1,11 +1,11 @@
 // Learning rates against check values of the papers' code.
-#include "optim/schedule.h"
+#include "train/optim/schedule.h"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 
-#include "base/error.h"
+#include "engine/base/error.h"
 
 namespace fovea {
 namespace {

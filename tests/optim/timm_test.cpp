@@ -6,15 +6,15 @@
 
 #include "data/augment/blur.h"
 #include "engine/autograd.h"
-#include "formats/safetensors.h"
+#include "engine/formats/safetensors.h"
 #include "models/registry.h"
-#include "optim/ema.h"
-#include "optim/gradients.h"
-#include "optim/layer_decay.h"
-#include "optim/optimizer.h"
-#include "optim/schedule.h"
 #include "tests/support/shapes.h"
 #include "tests/support/temporary_folder.h"
+#include "train/optim/ema.h"
+#include "train/optim/gradients.h"
+#include "train/optim/layer_decay.h"
+#include "train/optim/optimizer.h"
+#include "train/optim/schedule.h"
 #include "train/tasks/class_losses.h"
 
 namespace fovea {

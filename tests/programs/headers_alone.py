@@ -20,8 +20,8 @@ COMPILER = [os.environ.get("CXX", "g++"), "-std=c++20", "-Wall", "-Wextra", "-Wn
             "-I", str(ROOT)]
 AVX2 = ["-DFOVEA_ISA=v3", "-DFOVEA_ISA_v2", "-DFOVEA_ISA_v3", "-mavx2", "-mfma", "-mbmi2", "-mf16c"]
 EMULATOR = ["-DFOVEA_EMULATE", "-I", str(ROOT / "tests/cuda/fake")]
-PRECOMPILED = ["settings/config.h", "models/model.h", "data/dataset.h", "engine/tensor.h",
-               "base/error.h"]  # the first one that a header includes is taken
+PRECOMPILED = ["train/settings/config.h", "models/model.h", "data/dataset.h", "engine/tensor.h",
+               "engine/base/error.h"]  # the first one that a header includes is taken
 
 
 @functools.cache

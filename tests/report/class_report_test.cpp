@@ -3,9 +3,9 @@
 
 #include <doctest/doctest.h>
 
-#include "base/error.h"
-#include "base/files.h"
 #include "data/image.h"
+#include "engine/base/error.h"
+#include "engine/base/files.h"
 #include "tests/support/temporary_folder.h"
 
 namespace fovea {

@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include "base/fields.h"
+#include "engine/base/fields.h"
 #include "tests/support/temporary_folder.h"
 #include "train/tasks/classification.h"
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "base/files.h"
+#include "engine/base/files.h"
 #include "tests/support/temporary_folder.h"
 
 namespace fovea {

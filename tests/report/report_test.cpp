@@ -6,8 +6,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "base/files.h"
 #include "data/evaluation_transform.h"
+#include "engine/base/files.h"
 #include "report/classifier_sections.h"
 #include "report/evaluations.h"
 #include "report/html.h"

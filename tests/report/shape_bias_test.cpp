@@ -5,9 +5,9 @@
 
 #include <cmath>
 
-#include "base/error.h"
-#include "base/files.h"
 #include "data/sources/builtin.h"
+#include "engine/base/error.h"
+#include "engine/base/files.h"
 #include "report/measured_bias.h"
 #include "tests/support/temporary_folder.h"
 

@@ -1,5 +1,5 @@
 // Settings: reading, refusing, printing, and where a run's settings come from.
-#include "settings/config.h"
+#include "train/settings/config.h"
 
 #include <doctest/doctest.h>
 

@@ -6,12 +6,12 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "base/files.h"
+#include "engine/base/files.h"
 #include "models/registry.h"
-#include "optim/named_rates.h"
 #include "tests/support/shapes.h"
 #include "tests/support/temporary_folder.h"
 #include "train/loop/trainer.h"
+#include "train/optim/named_rates.h"
 #include "train/start/resolve.h"
 #include "train/tasks/classification.h"
 #include "train/tasks/diffusion.h"

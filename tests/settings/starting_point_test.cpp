@@ -5,8 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/files.h"
 #include "data/sources/builtin.h"
+#include "engine/base/files.h"
 #include "tests/support/errors.h"
 #include "tests/support/temporary_folder.h"
 #include "train/start/resolve.h"

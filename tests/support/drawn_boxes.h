@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "base/error.h"
 #include "data/dataset.h"
+#include "engine/base/error.h"
 #include "engine/rng.h"
 
 namespace fovea::tests {

@@ -6,7 +6,7 @@
 #include <functional>
 #include <string>
 
-#include "base/error.h"
+#include "engine/base/error.h"
 
 namespace fovea::tests {
 

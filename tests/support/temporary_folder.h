@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "base/error.h"
-#include "base/temporary_folder.h"
+#include "engine/base/error.h"
+#include "engine/base/temporary_folder.h"
 
 namespace fovea {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <functional>
 
-#include "comm/communicator.h"
+#include "engine/comm/communicator.h"
 
 namespace fovea::test {
 

@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include "base/files.h"
+#include "engine/base/files.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/tiny_run.h"
 

@@ -4,10 +4,10 @@
 #include <atomic>
 
 #include "engine/profile.h"
-#include "optim/gradients.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/thread_world.h"
 #include "train/loop/portions.h"
+#include "train/optim/gradients.h"
 
 namespace fovea {
 namespace {

@@ -7,8 +7,8 @@
 #include <numeric>
 #include <utility>
 
-#include "base/text.h"
 #include "engine/autograd.h"
+#include "engine/base/text.h"
 #include "models/registry.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/tiny_run.h"

@@ -2,7 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "data/sources/scenes.h"
-#include "detection/coco_results.h"
+#include "models/detection/coco_results.h"
 #include "models/model_as.h"
 #include "models/registry.h"
 #include "tests/support/seam_checks.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "formats/safetensors.h"
+#include "engine/formats/safetensors.h"
 #include "models/classifier.h"
 #include "models/model_as.h"
 #include "ops/arithmetic.h"

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <array>
 
-#include "base/error.h"
 #include "data/loading/sampler.h"
 #include "engine/autograd.h"
+#include "engine/base/error.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/thread_world.h"
 #include "tests/support/tiny_run.h"

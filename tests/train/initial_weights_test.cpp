@@ -5,9 +5,9 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "base/files.h"
-#include "base/text.h"
-#include "formats/safetensors.h"
+#include "engine/base/files.h"
+#include "engine/base/text.h"
+#include "engine/formats/safetensors.h"
 #include "models/registry.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/tiny_run.h"

@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "formats/safetensors.h"
+#include "engine/formats/safetensors.h"
 #include "models/registry.h"
 #include "tests/support/temporary_folder.h"
 #include "train/run/weights_info.h"

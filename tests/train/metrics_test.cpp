@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "base/error.h"
+#include "engine/base/error.h"
 #include "train/tasks/classifier_evaluation.h"
 
 namespace fovea {

@@ -7,9 +7,9 @@
 #include "ops/arithmetic.h"
 #include "ops/reduce.h"
 #include "ops/view.h"
-#include "optim/gradients.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/tiny_run.h"
+#include "train/optim/gradients.h"
 
 namespace fovea {
 namespace {

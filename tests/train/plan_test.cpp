@@ -6,8 +6,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/files.h"
-#include "base/system_memory.h"
+#include "engine/base/files.h"
+#include "engine/base/system_memory.h"
 #include "engine/profile.h"
 #include "engine/storage.h"
 #include "tests/support/errors.h"

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <set>
 
-#include "base/files.h"
-#include "figures/contact_sheet.h"
+#include "data/figures/contact_sheet.h"
+#include "engine/base/files.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/tiny_run.h"
 #include "tests/train/classification_task.h"

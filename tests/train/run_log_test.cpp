@@ -5,8 +5,8 @@
 
 #include <limits>
 
-#include "base/error.h"
-#include "base/files.h"
+#include "engine/base/error.h"
+#include "engine/base/files.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/train/classification_task.h"
 

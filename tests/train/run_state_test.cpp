@@ -3,8 +3,8 @@
 
 #include <doctest/doctest.h>
 
-#include "base/files.h"
-#include "formats/safetensors.h"
+#include "engine/base/files.h"
+#include "engine/formats/safetensors.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/tiny_run.h"
 #include "train/run/run_paths.h"

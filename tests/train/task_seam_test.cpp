@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "base/files.h"
+#include "engine/base/files.h"
 #include "models/classifier.h"
 #include "models/model_as.h"
 #include "models/registry.h"

@@ -1,7 +1,7 @@
 // The table of tasks, and what a finished run says.
 #include <doctest/doctest.h>
 
-#include "base/text.h"
+#include "engine/base/text.h"
 #include "models/checkpoints/pretrained.h"
 #include "tests/support/temporary_folder.h"
 #include "train/start/initial_weights.h"

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "base/json.h"
 #include "data/sources/subset.h"
+#include "engine/base/json.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/tiny_run.h"
 #include "train/tasks/stored_logits.h"

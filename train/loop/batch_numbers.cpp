@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "base/error.h"
+#include "engine/base/error.h"
 
 namespace fovea {
 

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "comm/communicator.h"
+#include "engine/comm/communicator.h"
 
 namespace fovea {
 

@@ -1,7 +1,7 @@
 // Bookkeeping after an evaluation: the best epoch so far, and the plateau schedule.
 #pragma once
 
-#include "optim/schedule.h"
+#include "train/optim/schedule.h"
 #include "train/run/run_log.h"
 #include "train/run/run_progress.h"
 #include "train/run/task_info.h"

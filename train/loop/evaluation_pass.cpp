@@ -9,11 +9,11 @@
 #include <utility>
 #include <vector>
 
-#include "base/error.h"
-#include "comm/shards.h"
 #include "data/loading/loader.h"
 #include "data/sources/latents.h"
 #include "engine/autograd.h"
+#include "engine/base/error.h"
+#include "engine/comm/shards.h"
 
 namespace fovea {
 

@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "comm/communicator.h"
 #include "data/dataset.h"
 #include "data/evaluation_transform.h"
 #include "data/loading/batch.h"
 #include "data/transforms.h"
+#include "engine/comm/communicator.h"
 #include "models/model.h"
 
 namespace fovea {

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "data/fields.h"
-#include "optim/fields.h"
+#include "train/optim/fields.h"
 
 namespace fovea {
 namespace {

@@ -1,7 +1,7 @@
 // Command line fields for the options of steps, the training loop and its evaluations.
 #pragma once
 
-#include "base/fields.h"
+#include "engine/base/fields.h"
 #include "train/loop/trainer.h"
 
 namespace fovea {

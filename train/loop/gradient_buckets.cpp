@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/error.h"
 #include "engine/autograd.h"
+#include "engine/base/error.h"
 #include "engine/profile.h"
 #include "ops/update.h"
-#include "optim/portion.h"
 #include "train/loop/flat_tensors.h"
+#include "train/optim/portion.h"
 
 namespace fovea {
 namespace {

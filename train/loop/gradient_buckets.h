@@ -9,11 +9,11 @@
 #include <span>
 #include <vector>
 
-#include "comm/background.h"
-#include "comm/communicator.h"
-#include "comm/exchange_queue.h"
-#include "comm/shards.h"
-#include "comm/tree_sum.h"
+#include "engine/comm/background.h"
+#include "engine/comm/communicator.h"
+#include "engine/comm/exchange_queue.h"
+#include "engine/comm/shards.h"
+#include "engine/comm/tree_sum.h"
 #include "engine/tensor.h"
 
 namespace fovea {

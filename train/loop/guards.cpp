@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/error.h"
-#include "base/text.h"
+#include "engine/base/error.h"
+#include "engine/base/text.h"
 
 namespace fovea {
 double z_score(double loss, const std::vector<double>& losses) {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "models/scope.h"
-#include "optim/optimizer.h"
+#include "train/optim/optimizer.h"
 
 namespace fovea {
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "comm/tree_sum.h"
 #include "engine/autograd.h"
+#include "engine/comm/tree_sum.h"
 #include "engine/copy.h"
 #include "ops/update.h"
 

@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "comm/communicator.h"
+#include "engine/comm/communicator.h"
 #include "models/scope.h"
-#include "optim/portion.h"
 #include "train/loop/gradient_buckets.h"
+#include "train/optim/portion.h"
 
 namespace fovea {
 

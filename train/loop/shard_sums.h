@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "comm/tree_sum.h"
+#include "engine/comm/tree_sum.h"
 #include "models/scope.h"
 #include "train/loop/gradient_buckets.h"
 

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <utility>
 
-#include "base/error.h"
 #include "engine/autograd.h"
+#include "engine/base/error.h"
 
 namespace fovea {
 namespace {

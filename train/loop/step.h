@@ -7,17 +7,17 @@
 #include <string>
 #include <vector>
 
-#include "comm/communicator.h"
-#include "comm/shards.h"
 #include "data/loading/batch.h"
+#include "engine/comm/communicator.h"
+#include "engine/comm/shards.h"
 #include "models/model.h"
-#include "optim/ema.h"
-#include "optim/optimizer.h"
 #include "train/loop/guards.h"
 #include "train/loop/shard_sums.h"
 #include "train/loop/step_numbers.h"
 #include "train/loop/task.h"
 #include "train/loop/trained_group.h"
+#include "train/optim/ema.h"
+#include "train/optim/optimizer.h"
 #include "train/run/run_context.h"
 #include "train/run/run_progress.h"
 #include "train/run/timers.h"

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "comm/communicator.h"
+#include "engine/comm/communicator.h"
 #include "engine/tensor.h"
 #include "train/loop/task.h"
 #include "train/run/run_progress.h"

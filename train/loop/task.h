@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "base/notices.h"
 #include "data/dataset.h"
 #include "data/image.h"
 #include "data/loading/batch.h"
+#include "engine/base/notices.h"
 #include "models/model.h"
 #include "train/loop/batch_place.h"
 #include "train/loop/evaluation_pass.h"

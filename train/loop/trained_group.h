@@ -6,10 +6,10 @@
 
 #include "engine/autograd.h"
 #include "models/scope.h"
-#include "optim/gradients.h"
-#include "optim/optimizer.h"
 #include "train/loop/parameter_groups.h"
 #include "train/loop/portions.h"
+#include "train/optim/gradients.h"
+#include "train/optim/optimizer.h"
 
 namespace fovea {
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "base/error.h"
+#include "engine/base/error.h"
 #include "train/loop/best_epoch.h"
 
 namespace fovea {

@@ -8,17 +8,17 @@
 #include <set>
 #include <string>
 
-#include "base/notices.h"
-#include "comm/communicator.h"
 #include "data/dataset.h"
 #include "data/loading/training_images.h"
+#include "engine/base/notices.h"
+#include "engine/comm/communicator.h"
 #include "models/model.h"
-#include "optim/schedule.h"
 #include "train/loop/epoch_cut.h"
 #include "train/loop/epoch_meter.h"
 #include "train/loop/run_observer.h"
 #include "train/loop/step.h"
 #include "train/loop/training_sizes.h"
+#include "train/optim/schedule.h"
 #include "train/run/image_lists.h"
 #include "train/run/run_log.h"
 #include "train/run/run_state.h"

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/fields.h"
 #include "engine/autograd.h"
+#include "engine/base/fields.h"
 #include "engine/rng.h"
 
 namespace fovea {

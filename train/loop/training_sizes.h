@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "base/names.h"
 #include "data/image.h"
+#include "engine/base/names.h"
 #include "models/model.h"
 
 namespace fovea {

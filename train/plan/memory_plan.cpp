@@ -5,9 +5,9 @@
 #include <span>
 #include <vector>
 
-#include "base/error.h"
-#include "base/system_memory.h"
-#include "base/text.h"
+#include "engine/base/error.h"
+#include "engine/base/system_memory.h"
+#include "engine/base/text.h"
 #include "engine/device.h"
 #include "train/start/tasks.h"
 

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string>
 
-#include "settings/config.h"
 #include "train/plan/probe.h"
+#include "train/settings/config.h"
 
 namespace fovea {
 

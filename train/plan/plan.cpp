@@ -8,7 +8,7 @@
 #include <map>
 #include <utility>
 
-#include "base/text.h"
+#include "engine/base/text.h"
 
 namespace fovea {
 namespace {

@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <memory>
 
-#include "settings/config.h"
 #include "train/loop/step.h"
 #include "train/loop/trainer.h"
+#include "train/settings/config.h"
 
 namespace fovea {
 

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "base/files.h"
+#include "engine/base/files.h"
 
 namespace fovea {
 

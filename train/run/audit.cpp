@@ -4,11 +4,11 @@
 #include <optional>
 #include <vector>
 
-#include "base/error.h"
-#include "base/fields.h"
-#include "base/files.h"
-#include "base/text.h"
-#include "formats/safetensors.h"
+#include "engine/base/error.h"
+#include "engine/base/fields.h"
+#include "engine/base/files.h"
+#include "engine/base/text.h"
+#include "engine/formats/safetensors.h"
 #include "train/run/run_log.h"
 #include "train/run/run_progress.h"
 

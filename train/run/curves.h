@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "figures/plot.h"
+#include "data/figures/plot.h"
 #include "train/run/run_log.h"
 
 namespace fovea {

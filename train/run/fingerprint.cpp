@@ -3,8 +3,8 @@
 
 #include <string_view>
 
-#include "base/sha256.h"
 #include "engine/autograd.h"
+#include "engine/base/sha256.h"
 #include "engine/copy.h"
 #include "models/scope.h"
 

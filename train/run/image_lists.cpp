@@ -3,8 +3,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
-#include "base/json.h"
+#include "engine/base/error.h"
+#include "engine/base/json.h"
 
 namespace fovea {
 namespace {

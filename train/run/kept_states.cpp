@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/text.h"
+#include "engine/base/text.h"
 
 namespace fovea {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "base/crc32c.h"
 #include "engine/autograd.h"
+#include "engine/base/crc32c.h"
 #include "engine/copy.h"
 
 namespace fovea {

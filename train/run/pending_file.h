@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "formats/safetensors.h"
+#include "engine/formats/safetensors.h"
 
 namespace fovea {
 

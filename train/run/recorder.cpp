@@ -3,11 +3,11 @@
 
 #include <algorithm>
 
-#include "base/error.h"
-#include "base/files.h"
+#include "data/figures/contact_sheet.h"
+#include "data/figures/plot.h"
 #include "data/image.h"
-#include "figures/contact_sheet.h"
-#include "figures/plot.h"
+#include "engine/base/error.h"
+#include "engine/base/files.h"
 #include "models/checkpoints/pretrained.h"
 #include "train/run/curves.h"
 #include "train/run/kept_states.h"

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "base/fields.h"
-#include "formats/events.h"
+#include "engine/base/fields.h"
+#include "engine/formats/events.h"
 #include "train/run/run_log.h"
 #include "train/run/run_paths.h"
 #include "train/run/run_state.h"

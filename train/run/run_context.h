@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "base/fields.h"
 #include "data/loading/training_images.h"
+#include "engine/base/fields.h"
 #include "engine/device.h"
 #include "engine/dtype.h"
 

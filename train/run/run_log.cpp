@@ -9,10 +9,10 @@
 #include <utility>
 #include <variant>
 
-#include "base/csv.h"
-#include "base/error.h"
-#include "base/json.h"
-#include "base/text.h"
+#include "engine/base/csv.h"
+#include "engine/base/error.h"
+#include "engine/base/json.h"
+#include "engine/base/text.h"
 #include "train/run/logged_values.h"
 #include "train/run/run_paths.h"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "base/files.h"
+#include "engine/base/files.h"
 #include "train/run/task_info.h"
 #include "train/run/timers.h"
 

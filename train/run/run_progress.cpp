@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/error.h"
-#include "base/json.h"
+#include "engine/base/error.h"
+#include "engine/base/json.h"
 
 namespace fovea {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "data/loading/sampler.h"
-#include "optim/schedule.h"
+#include "train/optim/schedule.h"
 #include "train/run/fingerprint.h"
 #include "train/run/guard_state.h"
 #include "train/run/loss_sums.h"

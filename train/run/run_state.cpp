@@ -5,12 +5,12 @@
 
 #include <map>
 
-#include "base/error.h"
-#include "base/text.h"
 #include "engine/autograd.h"
+#include "engine/base/error.h"
+#include "engine/base/text.h"
 #include "engine/copy.h"
-#include "formats/numpy/npz.h"
-#include "formats/torch/torch_file.h"
+#include "engine/formats/numpy/npz.h"
+#include "engine/formats/torch/torch_file.h"
 #include "models/checkpoints/pretrained.h"
 
 namespace fovea {

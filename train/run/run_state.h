@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "comm/communicator.h"
+#include "engine/comm/communicator.h"
 #include "models/model.h"
-#include "optim/ema.h"
-#include "optim/optimizer.h"
+#include "train/optim/ema.h"
+#include "train/optim/optimizer.h"
 #include "train/run/pending_file.h"
 #include "train/run/run_progress.h"
 

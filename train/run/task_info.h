@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "data/latent_source.h"
-#include "diffusion/process.h"
+#include "models/diffusion/process.h"
 
 namespace fovea {
 

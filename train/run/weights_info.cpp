@@ -6,10 +6,10 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "base/error.h"
-#include "base/json.h"
-#include "base/names.h"
-#include "base/text.h"
+#include "engine/base/error.h"
+#include "engine/base/json.h"
+#include "engine/base/names.h"
+#include "engine/base/text.h"
 #include "models/checkpoints/hub_config.h"
 #include "models/checkpoints/pretrained.h"
 

@@ -13,7 +13,7 @@
 #include "data/evaluation_transform.h"
 #include "data/latent_source.h"
 #include "data/transforms.h"
-#include "diffusion/process.h"
+#include "models/diffusion/process.h"
 #include "models/model.h"
 #include "train/run/pending_file.h"
 

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "base/lists.h"
 #include "engine/autograd.h"
+#include "engine/base/lists.h"
 #include "ops/index.h"
 
 namespace fovea {

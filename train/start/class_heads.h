@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "base/notices.h"
 #include "data/class_match.h"
+#include "engine/base/notices.h"
 #include "models/checkpoints/pretrained.h"
 #include "models/model.h"
 

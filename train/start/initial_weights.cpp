@@ -1,8 +1,8 @@
 // Setting a new run's weights: initial values, then files, then the requested changes of the heads.
 #include "train/start/initial_weights.h"
 
-#include "base/text.h"
 #include "engine/autograd.h"
+#include "engine/base/text.h"
 #include "models/checkpoints/backbone.h"
 #include "models/checkpoints/hub_config.h"
 #include "models/checkpoints/pretrained.h"

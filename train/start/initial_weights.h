@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "base/notices.h"
 #include "data/latent_source.h"
+#include "engine/base/notices.h"
 #include "models/model.h"
-#include "settings/initial_weights.h"
 #include "train/run/run_context.h"
+#include "train/settings/initial_weights.h"
 
 namespace fovea {
 

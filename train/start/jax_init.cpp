@@ -5,8 +5,8 @@
 
 #include <cmath>
 
-#include "base/fields.h"
 #include "engine/autograd.h"
+#include "engine/base/fields.h"
 #include "models/checkpoints/pretrained.h"
 
 namespace fovea {

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "base/text.h"
 #include "data/fields.h"
 #include "data/sources/latents.h"
+#include "engine/base/text.h"
 #include "models/checkpoints/checkpoint.h"
 #include "train/run/run_paths.h"
 

@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "base/notices.h"
 #include "data/dataset.h"
 #include "data/sources/latent_file.h"
+#include "engine/base/notices.h"
 #include "models/model.h"
-#include "settings/config.h"
 #include "train/run/task_info.h"
+#include "train/settings/config.h"
 #include "train/start/starting_point.h"
 
 namespace fovea {

@@ -1,9 +1,9 @@
 // Precedence of settings, and the changes allowed on resume.
 #include "train/start/resolve.h"
 
-#include "base/files.h"
 #include "data/sources/latents.h"
 #include "data/sources/split_folders.h"
+#include "engine/base/files.h"
 #include "train/run/kept_states.h"
 #include "train/run/run_paths.h"
 #include "train/run/run_state.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "base/notices.h"
+#include "engine/base/notices.h"
 #include "train/start/starting_point.h"
 
 namespace fovea {

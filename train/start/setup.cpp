@@ -5,13 +5,13 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
-#include "base/files.h"
-#include "base/text.h"
 #include "data/class_match.h"
 #include "data/loading/sampler.h"
 #include "data/sources/detection_check.h"
 #include "data/sources/detection_set.h"
+#include "engine/base/error.h"
+#include "engine/base/files.h"
+#include "engine/base/text.h"
 #include "models/checkpoints/pretrained.h"
 #include "models/registry.h"
 #include "ops/matmul.h"

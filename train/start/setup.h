@@ -4,9 +4,9 @@
 #include <filesystem>
 #include <memory>
 
-#include "base/notices.h"
-#include "settings/config.h"
+#include "engine/base/notices.h"
 #include "train/loop/trainer.h"
+#include "train/settings/config.h"
 
 namespace fovea {
 

@@ -6,13 +6,13 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "base/json.h"
-#include "base/text.h"
+#include "engine/base/json.h"
+#include "engine/base/text.h"
 #include "models/checkpoints/hub_config.h"
 #include "models/checkpoints/weights_folder.h"
 #include "models/config_reader.h"
 #include "models/registry.h"
-#include "settings/recipes.h"
+#include "train/settings/recipes.h"
 #include "train/start/tasks.h"
 
 namespace fovea {

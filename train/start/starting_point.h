@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "settings/config.h"
+#include "train/settings/config.h"
 
 namespace fovea {
 

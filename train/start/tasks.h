@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "models/model.h"
-#include "settings/config.h"
 #include "train/loop/task.h"
+#include "train/settings/config.h"
 
 namespace fovea {
 

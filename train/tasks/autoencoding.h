@@ -4,8 +4,8 @@
 #pragma once
 
 #include "models/vae.h"
-#include "settings/task_settings.h"
 #include "train/loop/task.h"
+#include "train/settings/task_settings.h"
 
 namespace fovea {
 

@@ -1,5 +1,5 @@
 // The settings of autoencoding: the weight of the divergence. Pixels must be in [-1, 1].
-#include "settings/config.h"
+#include "train/settings/config.h"
 #include "train/tasks/autoencoding.h"
 
 namespace fovea {

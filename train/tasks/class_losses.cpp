@@ -1,7 +1,7 @@
 // Classification losses composed of ops, computed at least in f32.
 #include "train/tasks/class_losses.h"
 
-#include "base/error.h"
+#include "engine/base/error.h"
 #include "ops/activation.h"
 #include "ops/arithmetic.h"
 #include "ops/index.h"

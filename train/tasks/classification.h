@@ -4,9 +4,9 @@
 
 #include "data/augment/mixup.h"
 #include "models/classifier.h"
-#include "settings/config.h"
-#include "settings/task_settings.h"
 #include "train/loop/task.h"
+#include "train/settings/config.h"
+#include "train/settings/task_settings.h"
 #include "train/tasks/objective.h"
 
 namespace fovea {

@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "base/error.h"
+#include "engine/base/error.h"
 #include "ops/loss.h"
 #include "train/loop/batch_numbers.h"
 #include "train/loop/read_together.h"

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
-#include "figures/colormap.h"
-#include "figures/contact_sheet.h"
-#include "figures/depth_figure.h"
-#include "figures/generated_pictures.h"
+#include "data/figures/colormap.h"
+#include "data/figures/contact_sheet.h"
+#include "data/figures/depth_figure.h"
+#include "data/figures/generated_pictures.h"
 #include "models/model_as.h"
 #include "ops/view.h"
 

@@ -5,10 +5,10 @@
 #include <mutex>
 #include <optional>
 
-#include "depth/protocol.h"
+#include "models/depth/protocol.h"
 #include "models/depth_model.h"
-#include "settings/task_settings.h"
 #include "train/loop/task.h"
+#include "train/settings/task_settings.h"
 #include "train/tasks/depth_evaluation.h"
 
 namespace fovea {

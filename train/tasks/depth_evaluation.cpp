@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "base/error.h"
 #include "data/transforms.h"
+#include "engine/base/error.h"
 #include "ops/arithmetic.h"
 #include "ops/reduce.h"
 #include "ops/view.h"

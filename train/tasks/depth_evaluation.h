@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "depth/baselines.h"
+#include "models/depth/baselines.h"
 #include "models/depth_model.h"
 #include "train/loop/evaluation_pass.h"
 

@@ -1,5 +1,5 @@
 // The settings of the depth task: how depth is measured after each epoch.
-#include "settings/config.h"
+#include "train/settings/config.h"
 #include "train/tasks/depth.h"
 
 namespace fovea {

@@ -7,11 +7,11 @@
 #include <limits>
 #include <utility>
 
+#include "data/figures/boxes.h"
+#include "data/figures/colormap.h"
+#include "data/figures/generated_pictures.h"
 #include "data/sources/detection_set.h"
-#include "detection/set_loss.h"
-#include "figures/boxes.h"
-#include "figures/colormap.h"
-#include "figures/generated_pictures.h"
+#include "models/detection/set_loss.h"
 #include "models/model_as.h"
 #include "ops/arithmetic.h"
 #include "ops/reduce.h"

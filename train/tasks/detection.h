@@ -2,11 +2,11 @@
 // (Carion et al. 2020; Zhu et al. 2021).
 #pragma once
 
-#include "detection/set_loss.h"
+#include "models/detection/set_loss.h"
 #include "models/detector.h"
-#include "settings/config.h"
-#include "settings/task_settings.h"
 #include "train/loop/task.h"
+#include "train/settings/config.h"
+#include "train/settings/task_settings.h"
 
 namespace fovea {
 

@@ -1,6 +1,6 @@
 // The settings of the detection task.
-#include "base/text.h"
 #include "data/sources/detection_check.h"
+#include "engine/base/text.h"
 #include "train/tasks/detection.h"
 
 namespace fovea {

@@ -6,8 +6,8 @@
 #include <span>
 
 #include "data/sources/detection_set.h"
-#include "detection/set_loss.h"
 #include "engine/upload.h"
+#include "models/detection/set_loss.h"
 #include "ops/view.h"
 #include "train/loop/batch_numbers.h"
 #include "train/loop/read_together.h"

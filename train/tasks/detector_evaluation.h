@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "data/dataset.h"
-#include "detection/average_precision.h"
+#include "models/detection/average_precision.h"
 #include "models/detector.h"
 #include "train/loop/evaluation_pass.h"
 

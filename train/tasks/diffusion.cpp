@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "data/figures/contact_sheet.h"
 #include "engine/autograd.h"
 #include "engine/upload.h"
-#include "figures/contact_sheet.h"
 #include "models/model_as.h"
 #include "ops/reduce.h"
 #include "ops/view.h"

@@ -2,11 +2,11 @@
 // it (Peebles and Xie 2022). Images are normalised to [-1, 1].
 #pragma once
 
-#include "diffusion/loss.h"
+#include "models/diffusion/loss.h"
 #include "models/dit.h"
-#include "settings/config.h"
-#include "settings/task_settings.h"
 #include "train/loop/task.h"
+#include "train/settings/config.h"
+#include "train/settings/task_settings.h"
 #include "train/tasks/latent_encoder.h"
 #include "train/tasks/sampling.h"
 

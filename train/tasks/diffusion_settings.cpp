@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "base/text.h"
+#include "engine/base/text.h"
 #include "train/tasks/diffusion.h"
 
 namespace fovea {

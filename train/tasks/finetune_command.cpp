@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "base/json.h"
-#include "base/text.h"
+#include "engine/base/json.h"
+#include "engine/base/text.h"
 
 namespace fovea {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "settings/config.h"
+#include "train/settings/config.h"
 
 namespace fovea {
 

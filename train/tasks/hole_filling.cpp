@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/error.h"
+#include "engine/base/error.h"
 #include "engine/parallel.h"
 
 namespace fovea {

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "data/figures/contact_sheet.h"
 #include "engine/autograd.h"
 #include "engine/upload.h"
-#include "figures/contact_sheet.h"
 #include "models/model_as.h"
 #include "ops/arithmetic.h"
 #include "ops/view.h"

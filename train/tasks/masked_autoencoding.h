@@ -3,8 +3,8 @@
 #pragma once
 
 #include "models/mae.h"
-#include "settings/task_settings.h"
 #include "train/loop/task.h"
+#include "train/settings/task_settings.h"
 
 namespace fovea {
 

@@ -1,5 +1,5 @@
 // The settings of masked autoencoding, which adds only the command to run after training.
-#include "settings/config.h"
+#include "train/settings/config.h"
 #include "train/tasks/finetune_command.h"
 #include "train/tasks/masked_autoencoding.h"
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/error.h"
 #include "engine/autograd.h"
+#include "engine/base/error.h"
 
 namespace fovea {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "base/names.h"
+#include "engine/base/names.h"
 #include "models/classifier.h"
 #include "ops/loss.h"
 #include "train/loop/task.h"

@@ -1,7 +1,7 @@
 // Settings of sampling, and samples of a DiT.
 #include "train/tasks/sampling.h"
 
-#include "base/text.h"
+#include "engine/base/text.h"
 
 namespace fovea {
 namespace {

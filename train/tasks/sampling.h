@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "base/fields.h"
-#include "diffusion/sampler.h"
+#include "engine/base/fields.h"
+#include "models/diffusion/sampler.h"
 #include "models/dit.h"
 
 namespace fovea {

@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "base/error.h"
-#include "base/json.h"
-#include "base/text.h"
+#include "engine/base/error.h"
+#include "engine/base/json.h"
+#include "engine/base/text.h"
 #include "train/run/image_lists.h"
 #include "train/tasks/teacher_classes.h"
 

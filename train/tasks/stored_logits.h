@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "base/notices.h"
 #include "data/dataset.h"
-#include "formats/safetensors.h"
+#include "engine/base/notices.h"
+#include "engine/formats/safetensors.h"
 
 namespace fovea {
 

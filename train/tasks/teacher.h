@@ -5,8 +5,8 @@
 #include <memory>
 #include <string>
 
-#include "base/notices.h"
 #include "data/dataset.h"
+#include "engine/base/notices.h"
 #include "models/model.h"
 #include "train/loop/training_sizes.h"
 #include "train/run/run_context.h"

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string>
 
-#include "base/notices.h"
 #include "data/class_match.h"
+#include "engine/base/notices.h"
 #include "engine/tensor.h"
 
 namespace fovea {

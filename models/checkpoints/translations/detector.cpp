@@ -2,7 +2,7 @@
 // layer, though all layers share them.
 #include <string>
 
-#include "base/text.h"
+#include "engine/base/text.h"
 #include "models/checkpoints/translations/translation.h"
 
 namespace fovea {

@@ -4,8 +4,8 @@
 #include <cctype>
 #include <vector>
 
-#include "base/error.h"
 #include "engine/autograd.h"
+#include "engine/base/error.h"
 #include "ops/view.h"
 
 namespace fovea {

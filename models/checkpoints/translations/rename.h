@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "formats/weights_file.h"
+#include "engine/formats/weights_file.h"
 
 namespace fovea {
 

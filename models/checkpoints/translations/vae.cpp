@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "base/text.h"
+#include "engine/base/text.h"
 #include "models/checkpoints/translations/translation.h"
 #include "ops/view.h"
 

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <memory>
 
-#include "base/error.h"
+#include "engine/base/error.h"
 
 namespace fovea::ops::cpu {
 namespace {

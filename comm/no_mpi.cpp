@@ -1,9 +1,0 @@
-// Stands in where MPI was not found at build time.
-#include "comm/world.h"
-
-namespace fovea::detail {
-
-std::unique_ptr<Communicator> start_mpi() { return nullptr; }
-bool has_mpi() { return false; }
-
-}  // namespace fovea::detail

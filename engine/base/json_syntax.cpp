@@ -1,0 +1,74 @@
+// Locates the syntax error and guesses the cause from the text around it.
+#include "engine/base/json_syntax.h"
+
+#include <algorithm>
+#include <regex>
+
+#include "engine/base/json.h"
+#include "engine/base/lists.h"
+
+namespace fovea {
+namespace {
+
+constexpr std::string_view kBlanks = " \t\r\n";
+
+/// Whether the text starts with a name and a colon, where JSON has a brace.
+bool is_yaml(std::string_view text) {
+  const std::string start(text.substr(0, 2000));
+  static const std::regex form(R"(^(\s*(#[^\n]*)?\n)*(---|%YAML|[A-Za-z_][\w-]*[ \t]*:(\s|$)))");
+  return std::regex_search(start, form, std::regex_constants::match_continuous);
+}
+
+std::string place_of(std::string_view text, std::size_t at) {
+  const std::string_view before = text.substr(0, at);
+  const std::size_t begin = before.rfind('\n') + 1;  // npos + 1 is 0
+  return "line " + std::to_string(1 + std::count(before.begin(), before.end(), '\n')) +
+         ", column " + std::to_string(at - begin + 1);
+}
+
+/// The likely cause, judged from the character at `at`; empty when unclear.
+std::string meaning_of(std::string_view text, std::size_t at) {
+  const char found = text[at];
+  const std::size_t previous = text.substr(0, at).find_last_not_of(kBlanks);
+  const bool closes = found == '}' || found == ']';
+  if (closes && previous != std::string_view::npos && text[previous] == ',') {
+    return place_of(text, previous) + ": a comma before " + found +
+           ", expected none after the last item";
+  }
+  if (found == '"' && at > 0) {  // the end of a text whose opening quote is the mistake
+    const std::size_t begin = text.rfind('"', at - 1);
+    return place_of(text, std::min(begin, at)) +
+           ": got a string, expected a comma or a colon before it";
+  }
+  const std::string where = place_of(text, at) + ": got ";
+  if (found == '#') return where + "#, expected // before a comment";
+  if (found == '\'') return where + "', expected names and strings in \" \"";
+  if (found == 'T' || found == 'F' || found == 'N') {
+    return where + found + ", expected true, false or null in lower case, or a string in \" \"";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string syntax_complaint(std::string_view text, std::size_t byte) {
+  const std::size_t mark = text.size() - without_mark(text).size();
+  text.remove_prefix(mark);
+  byte -= std::min(byte, mark);
+  if (is_yaml(text)) {
+    return "is YAML, expected JSON such as {\"batch-size\": 64}; python3 -c 'import json, yaml; "
+           "print(json.dumps(yaml.safe_load(open(\"args.yaml\"))))' converts args.yaml to JSON";
+  }
+  if (text.find_first_not_of(kBlanks) == std::string_view::npos) {
+    return "got nothing, expected a JSON object of settings";
+  }
+  if (byte == 0 || byte > text.size()) {
+    return place_of(text, text.size()) + ": the text ends here, expected the rest of a JSON object";
+  }
+  const std::string meaning = meaning_of(text, byte - 1);
+  if (!meaning.empty()) return meaning;
+  return place_of(text, byte - 1) + ": got " + in_quotes(text.substr(byte - 1, 1)) +
+         ", which is not valid JSON at this position";
+}
+
+}  // namespace fovea

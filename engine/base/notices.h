@@ -1,0 +1,28 @@
+// Messages for the user before a run, in the order in which they were added.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "engine/base/text.h"
+
+namespace fovea {
+
+class Notices {
+ public:
+  template <class... Parts>
+  void add(const Parts&... parts) {
+    texts_.push_back(text_of(parts...));
+  }
+
+  void add_all(const Notices& others) {
+    texts_.insert(texts_.end(), others.texts_.begin(), others.texts_.end());
+  }
+
+  [[nodiscard]] const std::vector<std::string>& texts() const { return texts_; }
+
+ private:
+  std::vector<std::string> texts_;
+};
+
+}  // namespace fovea

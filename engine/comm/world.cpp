@@ -1,0 +1,27 @@
+// Joining the processes of a launcher, and the accidents in which each believes to be alone.
+#include "engine/comm/world.h"
+
+#include <utility>
+
+#include "engine/base/error.h"
+#include "engine/comm/launcher.h"
+
+namespace fovea {
+
+std::unique_ptr<Communicator> join_world() {
+  const std::optional<Launcher> by = launcher();
+  if (!by) return nullptr;
+  if (!detail::has_mpi()) {
+    check(by->size == 1, by->name, " says that ", by->size,
+          " processes were started together, but this program was built without MPI: each would ",
+          "run alone in the same folder; install libopenmpi-dev or libmpich-dev and build again");
+    return nullptr;
+  }
+  std::unique_ptr<Communicator> world = detail::start_mpi();
+  check(world->size() > 1 || by->size == 1, by->name, " says that ", by->size,
+        " processes were started together, but MPI knows one: each would run alone in the same ",
+        "folder; start the program with the mpirun of the MPI that it was built with");
+  return detail::with_nccl(std::move(world));
+}
+
+}  // namespace fovea

@@ -1,0 +1,34 @@
+// Writing of files of numpy.savez. Elements arrive in pieces, so that an array may be larger than
+// the memory.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <span>
+#include <string>
+
+#include "engine/formats/stored_type.h"
+#include "engine/formats/zip_writer.h"
+#include "engine/tensor.h"
+
+namespace fovea {
+
+/// Arrays are stored without compression, in C order. The file appears with finish(), see NewFile.
+class NpzWriter {
+ public:
+  explicit NpzWriter(const std::filesystem::path& path) : zip_(path) {}
+
+  /// Begins an array, without ".npy" in its name. The previous one must be complete. Throws on
+  /// types that NumPy does not have.
+  void begin(const std::string& name, StoredType type, const Shape& shape);
+  /// The next elements of the array, little-endian.
+  void append(std::span<const std::byte> elements);
+  /// A whole array from a tensor of any strides on any device.
+  void add(const std::string& name, const Tensor& tensor);
+  void finish() { zip_.finish(); }
+
+ private:
+  ZipWriter zip_;
+};
+
+}  // namespace fovea

@@ -1,0 +1,50 @@
+// Writing of zip files with stored members, whose bytes arrive in pieces.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/base/new_file.h"
+
+namespace fovea {
+
+/// Members and files beyond 4 GiB, and more than 65,535 members, take the zip64 form. The file
+/// appears with finish(), see NewFile; it must be a regular one, because headers are completed
+/// afterwards.
+class ZipWriter {
+ public:
+  /// Sizes and offsets from `wide_from` on take the zip64 form; only tests need a smaller limit.
+  explicit ZipWriter(const std::filesystem::path& path, std::uint64_t wide_from = kMax32);
+
+  /// Begins a member of exactly `size` bytes. The previous one must be complete.
+  void begin(const std::string& name, std::uint64_t size);
+  void append(std::string_view bytes);
+  void finish();
+
+ private:
+  struct Member {
+    std::string name;
+    std::uint64_t offset = 0, size = 0;
+    std::uint32_t crc = 0;
+  };
+  static constexpr std::uint64_t kMax32 = 0xffffffff;
+
+  [[nodiscard]] std::string header_of(const Member& member) const;
+  [[nodiscard]] std::string entry_of(const Member& member) const;
+  [[nodiscard]] std::string end_records(std::uint64_t start) const;
+  [[nodiscard]] bool is_wide(std::uint64_t value) const { return value >= wide_from_; }
+  [[nodiscard]] std::uint32_t narrow(std::uint64_t value) const;
+  void end_member();
+
+  std::string where_;
+  std::uint64_t wide_from_;
+  NewFile file_;
+  std::vector<Member> members_;
+  std::uint64_t left_ = 0;  ///< bytes that the last member lacks
+  bool is_open_ = false;    ///< whether its header lacks the checksum
+};
+
+}  // namespace fovea

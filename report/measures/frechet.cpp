@@ -1,0 +1,54 @@
+// The trace of (S1 S2)^1/2, whose square root exists though S1 S2 is not symmetric.
+#include "report/measures/frechet.h"
+
+#include <cmath>
+
+#include "engine/base/error.h"
+#include "ops/arithmetic.h"
+#include "ops/matmul.h"
+#include "report/measures/matrix_roots.h"
+
+namespace fovea {
+namespace {
+
+/// A matrix A with A^T A = S. Where S has no full rank, these are the centred vectors themselves:
+/// the eigenvalues of S that should be 0 would come out as rounding noise, 1e-16, and their roots
+/// as 1e-8.
+Tensor factor(const FeatureStatistics& s) {
+  if (!s.centred.defined()) return symmetric_root(s.covariance);
+  return s.centred / std::sqrt(static_cast<double>(s.count - 1));
+}
+
+/// tr (S1 S2)^1/2, from the eigenvalues of S1^1/2 S2 S1^1/2, or, for low ranks, as the nuclear norm
+/// of A1 A2^T: its squared singular values are the same eigenvalues.
+double trace_of_root(const FeatureStatistics& a, const FeatureStatistics& b) {
+  if (a.centred.defined() || b.centred.defined()) {
+    return nuclear_norm(ops::matmul(factor(a), factor(b), {.b = true}));
+  }
+  const Tensor root = symmetric_root(a.covariance);
+  return sum_of_root_eigenvalues(ops::matmul(ops::matmul(root, b.covariance), root));
+}
+
+double trace(const Tensor& matrix) {
+  double sum = 0;
+  for (std::int64_t i = 0; i < matrix.size(0); ++i) {
+    sum += matrix.data<double>()[i * (matrix.size(1) + 1)];
+  }
+  return sum;
+}
+
+}  // namespace
+
+double frechet_distance(const FeatureStatistics& a, const FeatureStatistics& b) {
+  check(a.features() == b.features(), "Frechet distance: got ", a.features(), " and ", b.features(),
+        " features, expected the same number; were the statistics made by another network?");
+  double squares = 0;
+  for (std::int64_t i = 0; i < a.features(); ++i) {
+    const double difference = a.mean.data<double>()[i] - b.mean.data<double>()[i];
+    squares += difference * difference;
+  }
+  return squares + trace(a.covariance.contiguous()) + trace(b.covariance.contiguous()) -
+         2 * trace_of_root(a, b);
+}
+
+}  // namespace fovea

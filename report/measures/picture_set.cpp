@@ -1,0 +1,225 @@
+// Folders and .npz files as data sets, read picture by picture.
+#include "report/measures/picture_set.h"
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <regex>
+
+#include "data/sources/folder_index.h"
+#include "engine/base/error.h"
+#include "engine/base/files.h"
+#include "engine/base/json.h"
+#include "engine/base/lists.h"
+#include "engine/base/text.h"
+#include "engine/formats/numpy/npz.h"
+
+namespace fovea {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kUnknown = -1;
+
+const std::vector<std::string>& no_names() {
+  static const std::vector<std::string> none;
+  return none;
+}
+
+class PictureFolder : public FileDataset {
+ public:
+  PictureFolder(std::vector<fs::path> files, std::vector<std::int64_t> labels)
+      : files_(std::move(files)), labels_(std::move(labels)) {}
+
+  [[nodiscard]] std::int64_t size() const override { return std::ssize(files_); }
+  [[nodiscard]] const std::vector<std::string>& class_names() const override { return no_names(); }
+  [[nodiscard]] std::int64_t label(std::int64_t index) const override {
+    return labels_.at(static_cast<std::size_t>(index));
+  }
+  [[nodiscard]] std::optional<std::string> file(std::int64_t index) const override {
+    return read_file(files_.at(static_cast<std::size_t>(index)));
+  }
+  [[nodiscard]] std::string describe(std::int64_t index) const override {
+    return files_.at(static_cast<std::size_t>(index)).string();
+  }
+
+ private:
+  std::vector<fs::path> files_;
+  std::vector<std::int64_t> labels_;
+};
+
+/// Pictures of an .npz file; those of a compressed one are unpacked at once.
+class NpzPictures : public Dataset {
+ public:
+  explicit NpzPictures(const fs::path& path)
+      : path_(path), bytes_(path), file_(bytes_, path.string()) {
+    const auto entries = file_.entries();
+    const auto entry = std::find_if(entries.begin(), entries.end(),
+                                    [](const StoredEntry& e) { return e.name == "arr_0"; });
+    shape_ = entry->shape;
+    const bool ok = entry->type == StoredType::u8 && shape_.rank() == 4 && shape_[0] >= 1 &&
+                    shape_[1] >= 1 && shape_[2] >= 1 && shape_[3] == Image::kChannels;
+    check(ok, path.string(), ": arr_0: got ", to_string(entry->type), " ", shape_,
+          ", expected pictures u8 [N, H, W, 3]");
+    if (!file_.has_rows("arr_0")) whole_ = file_.read("arr_0");
+    labels_.assign(static_cast<std::size_t>(size()), kUnknown);
+    if (has_labels()) read_labels();
+  }
+
+  [[nodiscard]] std::int64_t size() const override { return shape_[0]; }
+  [[nodiscard]] const std::vector<std::string>& class_names() const override { return no_names(); }
+  [[nodiscard]] ImageSize image_size() const override { return {shape_[1], shape_[2]}; }
+  [[nodiscard]] std::int64_t label(std::int64_t index) const override {
+    return labels_.at(static_cast<std::size_t>(index));
+  }
+  [[nodiscard]] std::string describe(std::int64_t index) const override {
+    return text_of(path_.string(), ", picture ", index);
+  }
+  [[nodiscard]] Sample get(std::int64_t index) const override {
+    check(index >= 0 && index < size(), path_.string(), ": got picture ", index, " of ", size());
+    Sample sample{Image(shape_[1], shape_[2]), label(index)};
+    const Tensor row = whole_.defined() ? Tensor() : file_.read_rows("arr_0", index, 1);
+    const std::uint8_t* const from =
+        row.defined() ? row.data<std::uint8_t>()
+                      : whole_.data<std::uint8_t>() + index * std::ssize(sample.image.pixels);
+    std::copy_n(from, sample.image.pixels.size(), sample.image.pixels.begin());
+    return sample;
+  }
+  [[nodiscard]] bool has_labels() const {
+    const auto entries = file_.entries();
+    return std::any_of(entries.begin(), entries.end(),
+                       [](const StoredEntry& e) { return e.name == "arr_1"; });
+  }
+
+ private:
+  void read_labels() {
+    const Tensor labels = file_.read("arr_1");
+    const bool ok = labels.rank() == 1 && labels.size(0) == size();
+    check(ok, path_.string(), ": arr_1: got shape ", labels.shape(),
+          ", expected one class for each ", "of the ", size(), " pictures");
+    const std::vector<double> values = labels.to_vector();
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      labels_[i] = static_cast<std::int64_t>(values[i]);
+    }
+  }
+
+  fs::path path_;
+  InputFile bytes_;
+  NpzFile file_;
+  Shape shape_;
+  Tensor whole_;
+  std::vector<std::int64_t> labels_;
+};
+
+/// The class in a file name that `sample` gives; empty for other names.
+std::optional<std::int64_t> class_in_name(const fs::path& file) {
+  static const std::regex pattern("[0-9]+-class([0-9]{1,9})-seed[0-9]+");
+  const std::string stem = file.stem().string();
+  std::smatch match;
+  if (!std::regex_match(stem, match, pattern)) return {};
+  return parse_integer(match[1].str());
+}
+
+/// The JSON beside samples, with its class names.
+void read_settings(PictureSet& set, const fs::path& file) {
+  if (!fs::exists(file)) return;
+  set.settings = read_file(file);
+  const nlohmann::json settings = parse_json(set.settings);
+  check(settings.is_object(), file.string(),
+        ": is not a JSON object; it should describe the samples");
+  const auto names = settings.find("class_names");
+  if (names == settings.end() || !names->is_array()) return;
+  for (const nlohmann::json& name : *names) {
+    if (name.is_string()) set.classes.push_back(visible_text(name.get<std::string>()));
+  }
+}
+
+/// Labels by the folders of the first level; none unless every picture lies in one.
+std::vector<std::int64_t> labels_by_folder(const std::vector<fs::path>& files, const fs::path& root,
+                                           std::vector<std::string>& classes) {
+  std::map<std::string, std::int64_t> numbers;
+  std::vector<std::string> names;
+  for (const fs::path& file : files) {
+    const fs::path below = file.lexically_relative(root);
+    if (std::distance(below.begin(), below.end()) < 2) return {};
+    names.push_back(visible_text(below.begin()->string()));
+    numbers[names.back()] = 0;
+  }
+  for (auto& [name, number] : numbers) {
+    number = std::ssize(classes);
+    classes.push_back(name);
+  }
+  std::vector<std::int64_t> labels;
+  for (const std::string& name : names) labels.push_back(numbers.at(name));
+  return labels;
+}
+
+PictureSet open_folder(const fs::path& root) {
+  PictureSet set{root.string()};
+  std::vector<fs::path> files = pictures_below(root), samples;
+  std::vector<std::int64_t> labels;
+  for (const fs::path& file : files) {
+    const std::optional<std::int64_t> label = class_in_name(file);
+    if (!label) continue;
+    samples.push_back(file);
+    labels.push_back(*label);
+  }
+  check(!files.empty(), root.string(), ": contains no ", joined(picture_endings(), ", "), " file");
+  set.has_labels = true;
+  if (!samples.empty()) {
+    files = std::move(samples);
+    read_settings(set, root / "samples.json");
+  } else {
+    labels = labels_by_folder(files, root, set.classes);
+    set.has_labels = !labels.empty();
+    labels.resize(files.size(), kUnknown);
+  }
+  set.images = std::make_shared<PictureFolder>(std::move(files), std::move(labels));
+  return set;
+}
+
+PictureSet open_npz(const fs::path& path) {
+  PictureSet set{path.string()};
+  const InputFile bytes(path);
+  check(is_npz(bytes), path.string(),
+        ": is not an .npz file, expected a folder of pictures, an .npz file or the name of a data "
+        "set");
+  const auto entries = NpzFile(bytes, path.string()).entries();
+  const auto has = [&](const char* name) {
+    return std::any_of(entries.begin(), entries.end(),
+                       [&](const StoredEntry& e) { return e.name == name; });
+  };
+  if (has("mu") || !has("arr_0")) set.statistics = read_statistics(path);
+  if (has("mu_s")) set.spatial_statistics = read_statistics(path, "_s");
+  if (!has("arr_0")) return set;
+  const auto pictures = std::make_shared<NpzPictures>(path);
+  set.has_labels = pictures->has_labels();
+  set.images = pictures;
+  read_settings(set, fs::path(path).replace_extension(".json"));
+  return set;
+}
+
+}  // namespace
+
+bool names_dataset(const std::string& path) {
+  const std::vector<std::string>& names = dataset_names();
+  return !fs::exists(path) && std::find(names.begin(), names.end(), path) != names.end();
+}
+
+PictureSet open_picture_set(const std::string& path, const DatasetOptions& data, Split split) {
+  if (names_dataset(path)) {
+    DatasetOptions options = data;
+    options.name = path;
+    PictureSet set{path + (split == Split::train ? ", training images" : ", test images")};
+    set.images = open_dataset(options, split);
+    set.has_labels = true;
+    set.classes = set.images->class_names();
+    return set;
+  }
+  check(fs::exists(path), path,
+        ": does not exist, expected a folder of pictures, an .npz file or the name of a data set (",
+        joined(dataset_names(), ", "), ")");
+  return fs::is_directory(path) ? open_folder(path) : open_npz(path);
+}
+
+}  // namespace fovea

@@ -1,0 +1,85 @@
+// Norms and clipping over all gradients of a model; ops/update/gradients.cpp has the kernels.
+#include "train/optim/gradients.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "engine/autograd.h"
+#include "engine/copy.h"
+#include "ops/arithmetic.h"
+#include "ops/update.h"
+
+namespace fovea {
+namespace {
+
+/// Calls f(parameter, gradient) for each parameter, with contiguous gradients.
+template <class F>
+void for_each_gradient(const ParameterStore& store, const F& f) {
+  const NoGrad no_grad;
+  for (const Parameter& parameter : store.parameters()) {
+    Tensor gradient = parameter.tensor.grad();
+    if (!gradient.defined()) continue;
+    if (!gradient.is_contiguous()) parameter.tensor.set_grad(gradient = gradient.contiguous());
+    f(parameter, gradient);
+  }
+}
+
+}  // namespace
+
+Tensor gradient_squares(const ParameterStore& store) {
+  const NoGrad no_grad;
+  std::vector<Tensor> gradients;
+  for (const Parameter& parameter : store.parameters()) {
+    const Tensor gradient = parameter.tensor.grad();
+    if (gradient.defined()) gradients.push_back(gradient);
+  }
+  return ops::sum_of_squares(gradients);
+}
+
+double gradient_norm(const ParameterStore& store) {
+  return std::sqrt(gradient_squares(store).item());
+}
+
+double clip_scale(double norm, double limit) { return std::min(1.0, limit / (norm + 1e-6)); }
+
+void clip_by_norm(const ParameterStore& store, const Tensor& squares, double limit, double scale) {
+  const NoGrad no_grad;
+  const Tensor one = full({}, 1, squares.options()), norm = ops::sqrt(squares) * scale;
+  const Tensor factor = ops::minimum(one, ops::div(one * limit, norm + 1e-6));
+  for_each_gradient(store, [&](const Parameter&, const Tensor& gradient) {
+    gradient.copy_(ops::mul(gradient, factor.to(gradient.dtype())));
+  });
+}
+
+void clip_by_value(const ParameterStore& store, double limit) {
+  for_each_gradient(
+      store, [&](const Parameter&, const Tensor& gradient) { ops::clip_values_(gradient, limit); });
+}
+
+void clip_adaptively(const ParameterStore& store, double factor, double scale) {
+  for_each_gradient(store, [&](const Parameter& parameter, const Tensor& gradient) {
+    if (is_head(parameter.role)) return;
+    ops::clip_units_(gradient, parameter.tensor, factor, scale);
+  });
+}
+
+std::vector<Parameter> parameters_without_gradient(const ParameterStore& store) {
+  std::vector<Parameter> found;
+  for (const Parameter& parameter : store.parameters()) {
+    if (parameter.tensor.requires_grad() && !parameter.tensor.grad().defined()) {
+      found.push_back(parameter);
+    }
+  }
+  return found;
+}
+
+std::vector<std::string> parameters_with_bad_gradient(const ParameterStore& store) {
+  std::vector<std::string> names;
+  for (const Parameter& parameter : store.parameters()) {
+    const Tensor gradient = parameter.tensor.grad();
+    if (gradient.defined() && !all_finite(gradient)) names.push_back(parameter.name);
+  }
+  return names;
+}
+
+}  // namespace fovea

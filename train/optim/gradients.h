@@ -1,0 +1,43 @@
+// Norms and clipping of all gradients of a model, treated as one long vector.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "engine/base/names.h"
+#include "models/scope.h"
+
+namespace fovea {
+
+/// Sum of squares over all gradients: one f64 on their device, added in a fixed order. NaN or
+/// infinite if any gradient is. Missing gradients count as zero.
+[[nodiscard]] Tensor gradient_squares(const ParameterStore& store);
+/// Norm over all gradients. Waits for the device.
+[[nodiscard]] double gradient_norm(const ParameterStore& store);
+
+/// The quantity that clipping bounds: the norm of all gradients, each value, or each unit's norm.
+enum class ClipMode { norm, value, agc };
+template <>
+inline constexpr auto kNames<ClipMode> = std::to_array<Named<ClipMode>>({{ClipMode::norm, "norm"},
+                                                                         {ClipMode::value, "value"},
+                                                                         {ClipMode::agc, "agc"}});
+
+/// min(1, limit / (norm + 1e-6)): the factor that scales gradients to a norm of at most `limit`.
+[[nodiscard]] double clip_scale(double norm, double limit);
+/// Multiplies all gradients in place by clip_scale(scale * sqrt(squares), limit). The host does not
+/// wait for the norm.
+void clip_by_norm(const ParameterStore& store, const Tensor& squares, double limit, double scale);
+/// Clamps every element of every gradient to [-limit, limit], in place.
+void clip_by_value(const ParameterStore& store, double limit);
+/// Adaptive gradient clipping (Brock et al. 2021, equation 3), in place, as timm's
+/// adaptive_clip_grad: bounds a gradient's norm per output unit (a row of a matrix, a filter, a
+/// whole vector) by factor * max(norm of the unit's weights, 1e-3). Heads are excluded. `scale` is
+/// the factor that the gradients will be multiplied by later.
+void clip_adaptively(const ParameterStore& store, double factor, double scale = 1);
+
+/// Trainable parameters without a gradient.
+[[nodiscard]] std::vector<Parameter> parameters_without_gradient(const ParameterStore& store);
+/// Trainable parameters with a NaN or an infinity in their gradient.
+[[nodiscard]] std::vector<std::string> parameters_with_bad_gradient(const ParameterStore& store);
+
+}  // namespace fovea

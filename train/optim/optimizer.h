@@ -1,0 +1,113 @@
+// Optimizers: update parameters from gradients. The formulas and their references are in
+// ops/update/: adamw.cpp, sgd.cpp, lamb.cpp, lars.cpp, lion.cpp, muon.cpp.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/base/names.h"
+#include "models/scope.h"
+#include "ops/update.h"
+#include "train/optim/layer_decay.h"
+#include "train/optim/named_rates.h"
+#include "train/optim/portion.h"
+
+namespace fovea {
+
+enum class OptimizerKind {
+  adamw,
+  sgd,       ///< SGD with Nesterov momentum
+  momentum,  ///< SGD with plain momentum
+  lamb,
+  lars,  ///< for linear probes
+  lion,
+  muon,
+};
+template <>
+inline constexpr auto kNames<OptimizerKind> =
+    std::to_array<Named<OptimizerKind>>({{OptimizerKind::adamw, "adamw"},
+                                         {OptimizerKind::sgd, "sgd"},
+                                         {OptimizerKind::momentum, "momentum"},
+                                         {OptimizerKind::lamb, "lamb"},
+                                         {OptimizerKind::lars, "lars"},
+                                         {OptimizerKind::lion, "lion"},
+                                         {OptimizerKind::muon, "muon"}});
+
+struct OptimizerOptions {
+  OptimizerKind kind = OptimizerKind::adamw;
+  double weight_decay = 0.05;  ///< applies to parameters created with Decay::yes
+  /// For adamw, lamb, lion (no eps) and muon. Empty: defaults of the kind, see moments_of().
+  std::optional<double> beta1{}, beta2{}, eps{};
+  double momentum = 0.9;   ///< sgd, momentum, lars, muon
+  double layer_decay = 1;  ///< learning rate factor per layer, see layer_decay.h
+  LastNorm layer_decay_norm = LastNorm::with_block;
+  /// Learning rate factors by parameter name. They multiply with each other and with layer_decay's.
+  std::vector<NamedRate> named_rates{};
+  bool decay_dist_token = true;  ///< false: DeiT's dist_token is exempt, as in recent timm
+};
+
+/// Decay rates of the moments, and the epsilon added to the root of the second moment.
+struct Moments {
+  double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
+};
+/// Options that are unset get PyTorch's defaults for AdamW and timm's for the other kinds.
+[[nodiscard]] Moments moments_of(const OptimizerOptions& options);
+
+namespace detail {
+/// True if Muon updates a parameter of this shape; AdamW updates the others.
+[[nodiscard]] bool suits_muon(const Shape& shape);
+}  // namespace detail
+
+/// Updates the trainable parameters of a store in place. Moments have the parameter's dtype (f32 or
+/// f64) and start at zero.
+class Optimizer {
+ public:
+  /// Updates only the parameters for which `takes` returns true; if empty, all of them.
+  Optimizer(const ParameterStore& store, OptimizerOptions options,
+            const std::function<bool(const Parameter&)>& takes = {});
+
+  /// Whether a part of the parameter can be updated without the rest: elementwise rules do, those
+  /// with norms of whole tensors (LAMB, LARS, Muon) do not.
+  [[nodiscard]] bool divides(const Tensor& parameter) const;
+  /// From now on updates these parts of the parameters alone and drops the moments of the rest. A
+  /// part of a parameter that divides() refuses is all of it or empty. `squares` returns the sum of
+  /// the squares of all gradients, other processes' parts included.
+  void keep(const PortionOf& portion_of, std::function<Tensor()> squares);
+
+  /// Applies one update from grad() * gradient_scale. Parameters without a gradient are unchanged.
+  void step(double lr, double gradient_scale = 1);
+
+  [[nodiscard]] std::int64_t steps_done() const { return steps_done_; }
+  [[nodiscard]] const OptimizerOptions& options() const { return options_; }
+
+  /// The moments by name, "m/blocks.0.norm1.weight" (and "v/..." for second moments), as handles
+  /// that share storage; after keep() of the parts that are kept.
+  [[nodiscard]] std::map<std::string, Tensor> state() const;
+  /// For resuming: declares that state() has been filled with the moments after `steps` steps.
+  void set_steps_done(std::int64_t steps) { steps_done_ = steps; }
+
+ private:
+  struct Slot {
+    Parameter parameter;
+    OptimizerKind kind = OptimizerKind::adamw;  ///< AdamW for parameters that do not suit Muon
+    Tensor m, v;  ///< v is undefined for sgd, lars, lion and Muon's matrices
+    double lr_scale = 1;
+    Portion portion{};  ///< the part that is updated
+  };
+  void write_step(double lr, double gradient_scale);
+  void update(const Slot& slot, const Tensor& gradient, const ops::UpdateRates& rates) const;
+  [[nodiscard]] double clip_for_lamb(double gradient_scale) const;
+
+  OptimizerOptions options_;
+  Moments moments_;
+  std::vector<Slot> slots_;
+  std::function<Tensor()> squares_{};  ///< of keep(); empty: computed from the slots
+  std::int64_t steps_done_ = 0;
+  std::optional<ops::UpdateStep> now_{};  ///< on the parameters' device, written once per step
+};
+
+}  // namespace fovea
