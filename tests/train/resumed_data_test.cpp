@@ -4,7 +4,7 @@
 #include "data/sources/subset.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/tiny_run.h"
-#include "train/loop/epoch_cut.h"
+#include "train/loop/epoch_layout.h"
 #include "train/start/resolve.h"
 
 namespace fovea {
@@ -30,12 +30,12 @@ Datasets data_of_seed(std::uint64_t train, std::uint64_t test) {
 }
 
 /// A run in mid-epoch, whose numbers belong together.
-Progress progress_at(std::int64_t epoch, std::int64_t batch, const EpochCut& cut) {
+Progress progress_at(std::int64_t epoch, std::int64_t batch, const EpochLayout& layout) {
   Progress p;
   p.cursor = {epoch, batch};
   p.finished_epochs = epoch;
-  p.step = p.updates = epoch * cut.steps() + steps_of(batch, cut.group);
-  p.forward = epoch * cut.batches + batch;
+  p.step = p.updates = epoch * layout.steps() + steps_of(batch, layout.group);
+  p.forward = epoch * layout.batches + batch;
   return p;
 }
 
@@ -124,7 +124,7 @@ TEST_CASE("a list of images that is none is refused") {
 }
 
 TEST_CASE("a place moves to as many steps of its epoch, or to the epoch's end") {
-  const EpochCut four{6, 4}, two{3, 2}, one{1, 1};  // 50 images by 8, 16 and 32
+  const EpochLayout four{6, 4}, two{3, 2}, one{1, 1};  // 50 images by 8, 16 and 32
   Progress p = progress_at(2, 4, four);
   move_place(p, four, two);
   CHECK(p.cursor == Cursor{2, 2});

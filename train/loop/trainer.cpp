@@ -61,9 +61,9 @@ void Trainer::start_loader() {
 /// The task's batch preparation. The batch's place is derived from the loader's cursor alone,
 /// because the workers are ahead of the step.
 PrepareBatch Trainer::preparation() const {
-  return [&task = step_.task(), cut = cut_of(data_.train->size(), step_size()),
+  return [&task = step_.task(), layout = layout_of(data_.train->size(), step_size()),
           shards = shard_count(options_)](Batch batch, BatchPart at) {
-    return task.prepare(std::move(batch), place_of(at, cut.batches, cut.group, shards));
+    return task.prepare(std::move(batch), place_of(at, layout.batches, layout.group, shards));
   };
 }
 
@@ -71,8 +71,8 @@ StepSize Trainer::step_size() const {
   return {options_.images.loader.batch_size, options_.grad_accum_steps};
 }
 
-EpochCut Trainer::cut_of(std::int64_t images, StepSize step) const {
-  return epoch_cut(images, options_.images.loader.epoch, step);
+EpochLayout Trainer::layout_of(std::int64_t images, StepSize step) const {
+  return epoch_layout(images, options_.images.loader.epoch, step);
 }
 
 Notices Trainer::resume(const std::filesystem::path& state_file, const ResumeOptions& how) {
@@ -88,9 +88,9 @@ Notices Trainer::resume(const std::filesystem::path& state_file, const ResumeOpt
       compare_images(*lists, how.other_images, where, notices);
     }
     const std::int64_t images = lists ? lists->train.images : data_.train->size();
-    const EpochCut before = cut_of(images, how.step_before.value_or(step_size()));
+    const EpochLayout before = layout_of(images, how.step_before.value_or(step_size()));
     require_place(saved.progress, before, where);
-    move_place(saved.progress, before, cut_of(data_.train->size(), step_size()));
+    move_place(saved.progress, before, layout_of(data_.train->size(), step_size()));
   });
   progress_ = loaded.progress;
   start_loader();

@@ -13,7 +13,7 @@
 #include "engine/base/notices.h"
 #include "engine/comm/communicator.h"
 #include "models/model.h"
-#include "train/loop/epoch_cut.h"
+#include "train/loop/epoch_layout.h"
 #include "train/loop/epoch_meter.h"
 #include "train/loop/run_observer.h"
 #include "train/loop/step.h"
@@ -126,7 +126,7 @@ class Trainer {
   [[noreturn]] void refuse_to_save(const std::string& what) const;
   [[nodiscard]] Task::Evaluated evaluate_to_save();
   [[nodiscard]] StepSize step_size() const;
-  [[nodiscard]] EpochCut cut_of(std::int64_t images, StepSize step) const;
+  [[nodiscard]] EpochLayout layout_of(std::int64_t images, StepSize step) const;
   void compare_images(const ImageLists& saved, bool accept, const std::string& where,
                       Notices& notices) const;
   [[nodiscard]] bool must_stop() const;

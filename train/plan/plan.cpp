@@ -83,8 +83,8 @@ Plan make_plan(const TrainConfig& config, const Datasets& data, Communicator& pr
   plan.parameters = probe.model().store().parameter_count();
   plan.flops_per_image = 2 * static_cast<double>(probe.model().multiply_adds());
   plan.batch_size = config.images.loader.batch_size;
-  plan.steps_per_epoch = epoch_cut(data.train->size(), training_images(config).loader.epoch,
-                                   {plan.batch_size, config.loop.grad_accum_steps})
+  plan.steps_per_epoch = epoch_layout(data.train->size(), training_images(config).loader.epoch,
+                                      {plan.batch_size, config.loop.grad_accum_steps})
                              .steps();
   plan.epochs = total_epochs(schedule_options(config), config.loop.cooldown_epochs);
   plan.memory = plan_memory(probe, processes);

@@ -1,4 +1,4 @@
-// Division of an epoch into batches and steps, and conversion of a run's place between divisions.
+// Layout of an epoch in batches and steps, and conversion of a run's place between layouts.
 #pragma once
 
 #include <cstdint>
@@ -19,23 +19,24 @@ struct StepSize {
   friend bool operator==(const StepSize&, const StepSize&) = default;
 };
 
-struct EpochCut {
+struct EpochLayout {
   std::int64_t batches = 0;  ///< batches per epoch
   std::int64_t group = 1;    ///< batches per step
 
   [[nodiscard]] std::int64_t steps() const { return steps_of(batches, group); }
-  friend bool operator==(const EpochCut&, const EpochCut&) = default;
+  friend bool operator==(const EpochLayout&, const EpochLayout&) = default;
 };
 
 /// Division of an epoch over a data set of `images` images.
-[[nodiscard]] EpochCut epoch_cut(std::int64_t images, const EpochOptions& epoch, StepSize step);
+[[nodiscard]] EpochLayout epoch_layout(std::int64_t images, const EpochOptions& epoch,
+                                       StepSize step);
 
 /// Throws Error, starting with `where`, if `progress` is impossible for such epochs.
-void require_place(const Progress& progress, const EpochCut& cut, const std::string& where);
+void require_place(const Progress& progress, const EpochLayout& layout, const std::string& where);
 
 /// Moves a run from epochs divided as `from` to the same place in epochs divided as `to`: the same
 /// number of steps into the epoch, or the epoch's end if it has fewer. The counters of the whole
 /// run are adjusted.
-void move_place(Progress& progress, const EpochCut& from, const EpochCut& to);
+void move_place(Progress& progress, const EpochLayout& from, const EpochLayout& to);
 
 }  // namespace fovea

@@ -1,5 +1,5 @@
 // Conversion of a run's place between epochs with different batch sizes.
-#include "train/loop/epoch_cut.h"
+#include "train/loop/epoch_layout.h"
 
 #include <algorithm>
 
@@ -7,24 +7,25 @@
 
 namespace fovea {
 
-EpochCut epoch_cut(std::int64_t images, const EpochOptions& epoch, StepSize step) {
+EpochLayout epoch_layout(std::int64_t images, const EpochOptions& epoch, StepSize step) {
   const std::int64_t shown = epoch_size(images, epoch.repeats);
   return {batch_count(shown, step.batch_size, epoch.drop_last), step.batches};
 }
 
-void require_place(const Progress& progress, const EpochCut& cut, const std::string& where) {
+void require_place(const Progress& progress, const EpochLayout& layout, const std::string& where) {
   const Cursor at = progress.cursor;
-  const std::int64_t whole_steps = progress.step - steps_of(at.batch, cut.group);
+  const std::int64_t whole_steps = progress.step - steps_of(at.batch, layout.group);
   const std::int64_t whole_batches = progress.forward - at.batch;
-  const bool fits = cut.batches > 0 && at.batch < cut.batches && whole_steps % cut.steps() == 0 &&
-                    whole_steps / cut.steps() == at.epoch && whole_batches % cut.batches == 0 &&
-                    whole_batches / cut.batches == at.epoch;
+  const bool fits = layout.batches > 0 && at.batch < layout.batches &&
+                    whole_steps % layout.steps() == 0 && whole_steps / layout.steps() == at.epoch &&
+                    whole_batches % layout.batches == 0 &&
+                    whole_batches / layout.batches == at.epoch;
   check(fits, where, ": is at epoch ", at.epoch, ", batch ", at.batch, " after ", progress.step,
-        " steps of ", progress.forward, " batches, but an epoch of this data set has ", cut.steps(),
-        " steps of ", cut.batches, " batches; is this a different data set?");
+        " steps of ", progress.forward, " batches, but an epoch of this data set has ",
+        layout.steps(), " steps of ", layout.batches, " batches; is this a different data set?");
 }
 
-void move_place(Progress& progress, const EpochCut& from, const EpochCut& to) {
+void move_place(Progress& progress, const EpochLayout& from, const EpochLayout& to) {
   if (from == to) return;
   Cursor& at = progress.cursor;
   std::int64_t steps = steps_of(at.batch, from.group);
