@@ -2,7 +2,7 @@
 #pragma once
 
 #include "engine/base/fields.h"
-#include "train/loop/trainer.h"
+#include "train/loop/trainer_options.h"
 
 namespace fovea {
 

@@ -5,6 +5,8 @@
 
 #include "engine/base/error.h"
 #include "train/loop/best_epoch.h"
+#include "train/loop/finite_state.h"
+#include "train/run/image_lists.h"
 
 namespace fovea {
 namespace {
@@ -24,6 +26,12 @@ StepPart part_of(const TrainerOptions& options) {
           options.zero == 1 && options.processes->size() > 1};
 }
 
+EvaluateOptions evaluation_of(const TrainerOptions& options) {
+  EvaluateOptions evaluation = options.evaluation;
+  evaluation.processes = options.processes;
+  return evaluation;
+}
+
 }  // namespace
 
 Trainer::Trainer(TrainerOptions options, Datasets data, std::unique_ptr<Model> model,
@@ -34,8 +42,12 @@ Trainer::Trainer(TrainerOptions options, Datasets data, std::unique_ptr<Model> m
       step_(options_.step, options_.run, *model_, std::move(task), part_of(options_)),
       epochs_(total_epochs(options_.schedule, options_.cooldown_epochs)),
       images_(format_image_lists({image_list(*data_.train), image_list(*data_.test)})),
+      broken_images_(options_.images.loader.bad_images.limit, data_.train->size(),
+                     *options_.processes),
+      fingerprint_(
+          {options_.fingerprint_interval, options_.overfit_batch, options_.processes->is_first()}),
+      evaluation_({data_.test, evaluation_of(options_)}, model_->store(), step_, broken_images_),
       meter_(step_.times()) {
-  options_.evaluation.processes = options_.processes;
   options_.images.loader.sharding = {own_shards(options_), options_.grad_accum_steps,
                                      step_.task().info().batch_multiple};
   start_loader();
@@ -85,7 +97,11 @@ Notices Trainer::resume(const std::filesystem::path& state_file, const ResumeOpt
       notices.add(where, ": does not record the run's images (saved by an earlier version); ",
                   "continuing with the current images");
     } else if (saved.images != images_) {
-      compare_images(*lists, how.other_images, where, notices);
+      for (const auto& [split, text] : differences(*lists, *data_.train, *data_.test)) {
+        check(how.other_images, where, ": was saved by a run with different ", split,
+              " images: ", text, "; --accept-other-images continues with the current images");
+        notices.add("the ", split, " images differ from the saved run's: ", text);
+      }
     }
     const std::int64_t images = lists ? lists->train.images : data_.train->size();
     const EpochLayout before = layout_of(images, how.step_before.value_or(step_size()));
@@ -108,36 +124,6 @@ void Trainer::share_state() {
   if (!processes.is_first()) start_loader();
 }
 
-/// Throws if the images differ from the saved run's, unless that is accepted.
-void Trainer::compare_images(const ImageLists& saved, bool accept, const std::string& where,
-                             Notices& notices) const {
-  const auto compare = [&](const char* which, const ImageList& earlier, const Dataset& dataset) {
-    const std::string text = difference(earlier, dataset);
-    check(accept || text.empty(), where, ": was saved by a run with different ", which,
-          " images: ", text, "; --accept-other-images continues with the current images");
-    if (!text.empty()) notices.add("the ", which, " images differ from the saved run's: ", text);
-  };
-  compare("training", saved.train, *data_.train);
-  compare("test", saved.test, *data_.test);
-}
-
-/// Throws unless the whole state is finite. A run cannot resume from a non-finite state, which
-/// would replace a good one.
-void Trainer::require_finite() {
-  settle();
-  const std::vector<std::string> names = nonfinite_tensors(state());
-  if (names.empty()) return;
-  refuse_to_save(std::to_string(names.size()) +
-                 (names.size() == 1 ? " tensor contains" : " tensors contain") +
-                 " a NaN or an infinity, the first is " + names.front());
-}
-
-void Trainer::refuse_to_save(const std::string& what) const {
-  fail("training: after step ", progress_.step, " (epoch ", progress_.finished_epochs, ") ", what,
-       "; this state is not saved, the previous one is kept: --resume auto continues from it, a "
-       "lower --lr or --clip-grad 1 may help");
-}
-
 TrainState Trainer::state() {
   TrainState state;
   state.model = model_.get();
@@ -151,6 +137,13 @@ TrainState Trainer::state() {
   state.progress = progress_;
   state.config = options_.settings;
   state.images = images_;
+  return state;
+}
+
+TrainState Trainer::finite_state() {
+  settle();
+  TrainState state = this->state();
+  require_finite(state);
   return state;
 }
 
@@ -172,15 +165,12 @@ class Trainer::Watched {
   Trainer& trainer_;
 };
 
-bool Trainer::fit() { return fit(nobody_); }
-
 bool Trainer::fit(RunObserver& observer) {
   const Watched watched(*this, observer);
   meter_.start_interval();
   while (progress_.finished_epochs < epochs_) {
     if (!train_epoch() || !finish_epoch()) {
-      require_finite();
-      observer.stop(state());
+      observer.stop(finite_state());
       return false;
     }
   }
@@ -200,36 +190,13 @@ bool Trainer::train_epoch() {
 }
 
 void Trainer::after_step() {
-  note_training_images(loader_->take_bad_images());
+  broken_images_.report_training(loader_->take_bad_images(), *observer_);
   EpochPosition at = meter_.position(progress_, epochs_, steps_per_epoch());
   at.lr = lr_;
   observer_->step(at);
   const auto is_due = [&](std::int64_t steps) { return steps > 0 && progress_.step % steps == 0; };
-  if (is_due(options_.log_interval) || fingerprint_is_due()) log_interval();
-  if (!is_due(options_.recovery_interval)) return;
-  require_finite();
-  observer_->save(state());
-}
-
-/// Reports each broken image once.
-void Trainer::note_bad_images(const std::vector<BrokenImage>& images) {
-  for (const BrokenImage& image : images)
-    if (bad_images_.insert(image.message).second)
-      observer_->notice("skipped a broken image: " + image.message);
-}
-
-/// Each loader counts its own part; here are those of all processes.
-void Trainer::note_training_images(const std::vector<BrokenImage>& own) {
-  Communicator& processes = *options_.processes;
-  if (!any(processes, !own.empty())) return;
-  const std::vector<BrokenImage> images = all_bad_images(own, processes);
-  note_bad_images(images);
-  for (const BrokenImage& image : images) bad_training_images_.insert(image.index);
-  const auto found = static_cast<double>(bad_training_images_.size());
-  const auto all = static_cast<double>(data_.train->size());
-  if (found <= options_.images.loader.bad_images.limit * all) return;
-  throw TooManyBadImages(text_of("training: ", found, " of ", all,
-                                 " images are broken, the last: ", images.back().message));
+  if (is_due(options_.log_interval) || fingerprint_.is_due(progress_)) log_interval();
+  if (is_due(options_.recovery_interval)) observer_->save(finite_state());
 }
 
 bool Trainer::must_stop() const {
@@ -237,29 +204,29 @@ bool Trainer::must_stop() const {
   return enough || any(*options_.processes, observer_->asks_to_stop());
 }
 
-double Trainer::rate_now() const {
-  return learning_rate(options_.schedule, progress_.step, steps_per_epoch(), progress_.plateau);
+double Trainer::rate_at(std::int64_t step) const {
+  return learning_rate(options_.schedule, step, steps_per_epoch(), progress_.plateau);
 }
 
 void Trainer::train_step() {
-  lr_ = rate_now();
+  lr_ = rate_at(progress_.step);
   const Cursor first = loader_->cursor();
   const std::int64_t batches =
       std::min(options_.grad_accum_steps, loader_->batches_per_epoch() - first.batch);
   std::string objection;
-  naming_the_step(
+  with_step_in_errors(
       [&] { objection = step_.run([this] { return next_batch(); }, batches, lr_, progress_); });
   if (!objection.empty()) {
     observer_->notice("step " + std::to_string(progress_.step) + " skipped: " + objection + " (" +
                       std::to_string(progress_.guard.skipped) + " so far)");
   }
-  note_images(first, batches);
+  fingerprint_.add_step(progress_.fingerprints, *loader_, first, batches);
   progress_.cursor = loader_->cursor();
   ++progress_.step;
   meter_.step_done(step_.images());
 }
 
-void Trainer::naming_the_step(const std::function<void()>& act) const {
+void Trainer::with_step_in_errors(const std::function<void()>& act) const {
   const std::string place = " (step " + std::to_string(progress_.step) + ", epoch " +
                             std::to_string(progress_.finished_epochs) + ")";
   try {
@@ -272,7 +239,7 @@ void Trainer::naming_the_step(const std::function<void()>& act) const {
 }
 
 void Trainer::settle() {
-  naming_the_step([this] { step_.settle(progress_); });
+  with_step_in_errors([this] { step_.settle(progress_); });
 }
 
 /// The loader's next batch. With --overfit-batch always the run's first batch, which the task
@@ -297,36 +264,17 @@ Batch Trainer::next_batch() {
 
 void Trainer::log_interval() {
   settle();
-  const std::string hash = fingerprint_is_due() ? fingerprint() : "";
+  const std::string hash = fingerprint_.is_due(progress_)
+                               ? fingerprint_.finish(progress_.fingerprints, model_->store())
+                               : "";
   StepRow row = meter_.interval_row(progress_);
   row.lr = lr_;
   row.grad_norm = step_.gradient_norm();
-  row.bad_images = static_cast<std::int64_t>(bad_images_.size());
+  row.bad_images = broken_images_.count();
   row.fingerprint = hash;
   observer_->interval(row);
   progress_.interval = {};
   meter_.start_interval();
-}
-
-/// The first process saves the chain. It takes the images from the sampler, as it loads only a part
-/// of them.
-void Trainer::note_images(Cursor first, std::int64_t batches) {
-  if (!options_.processes->is_first()) return;
-  const bool only_first = options_.overfit_batch;
-  const std::vector<std::int64_t> images =
-      only_first ? loader_->images_of({}, 1) : loader_->images_of(first, batches);
-  add_images(progress_.fingerprints, only_first ? 0 : first.epoch, images);
-}
-
-bool Trainer::fingerprint_is_due() const {
-  const std::int64_t interval = options_.fingerprint_interval;
-  return interval > 0 ? progress_.step % interval == 0 : progress_.cursor.batch == 0;
-}
-
-std::string Trainer::fingerprint() {
-  if (!options_.processes->is_first()) return {};
-  add_weights(progress_.fingerprints, model_->store());
-  return progress_.fingerprints.last;
 }
 
 /// A multiply-add counts as two FLOP; the backward pass costs twice the forward pass.
@@ -335,71 +283,17 @@ void Trainer::set_peak_rate(double flops) {
                        3 * 2 * static_cast<double>(model_->multiply_adds()));
 }
 
-Task::Evaluated Trainer::evaluate() {
-  EvaluateOptions options = options_.evaluation;
-  options.on_batch = [&](std::int64_t done) {
-    observer_->evaluation(done, data_.test->size());
-    return !observer_->asks_to_stop();
-  };
-  const StageTimer timer(step_.times().evaluate, "evaluate");
-  Task::Evaluated result = step_.task().evaluate(data_.test, options);
-  note_bad_images(result.pass.bad_images);
-  return result;
-}
-
 bool Trainer::finish_epoch() {
-  require_finite();  // before a meaningless evaluation
+  finite_state();  // throws before a meaningless evaluation
   EpochRow row = meter_.epoch_row(progress_);
-  row.lr =
-      learning_rate(options_.schedule, progress_.step - 1, steps_per_epoch(), progress_.plateau);
-  if (!evaluate_weights(row)) return false;
+  row.lr = rate_at(progress_.step - 1);
+  if (!evaluation_.run(row, progress_, *observer_)) return false;
   note_scores(task(), options_.schedule, row, progress_);
   ++progress_.finished_epochs;
   progress_.epoch = {};
   progress_.epoch_seconds = 0;
   observer_->epoch(row, state());
   return true;
-}
-
-/// Evaluates before saving: finite weights can still overflow in the forward pass.
-Task::Evaluated Trainer::evaluate_to_save() {
-  Task::Evaluated result = evaluate();
-  try {
-    result.pass.require_finite();
-  } catch (const Error& error) {
-    refuse_to_save(error.what());
-  }
-  return result;
-}
-
-/// Evaluates the weights currently in the model. False if it was stopped.
-bool Trainer::evaluate_into(EpochRow& row, Scores& scores) {
-  const Task::Evaluated evaluated = evaluate_to_save();
-  scores = this->scores(evaluated);
-  row.seconds += evaluated.pass.seconds;
-  return evaluated.pass.complete;
-}
-
-/// Evaluates the run's weights, then their averages if any. The picture is made with the weights
-/// evaluated last. False if it was stopped.
-bool Trainer::evaluate_weights(EpochRow& row) {
-  if (!evaluate_into(row, row.eval)) return false;
-  std::optional<SwappedWeights> averaged;
-  if (step_.ema() != nullptr) {
-    averaged.emplace(model_->store(), step_.averages(/*everywhere=*/true));
-    if (!evaluate_into(row, row.ema)) return false;
-  }
-  show_picture();
-  return true;
-}
-
-void Trainer::show_picture() {
-  if (task().pictures.empty() || !options_.processes->is_first()) return;
-  const StageTimer timer(step_.times().evaluate, "evaluate");
-  EvaluateOptions own = options_.evaluation;
-  own.processes = &alone();  // the first process draws it
-  const auto picture = step_.task().picture(data_.test, own);
-  if (picture) observer_->picture(progress_.finished_epochs, *picture);
 }
 
 }  // namespace fovea

@@ -2,56 +2,28 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
+#include <vector>
 
-#include "data/dataset.h"
-#include "data/loading/training_images.h"
+#include "data/loading/loader.h"
 #include "engine/base/notices.h"
-#include "engine/comm/communicator.h"
 #include "models/model.h"
+#include "train/loop/broken_images.h"
+#include "train/loop/epoch_evaluation.h"
 #include "train/loop/epoch_layout.h"
 #include "train/loop/epoch_meter.h"
+#include "train/loop/run_fingerprint.h"
 #include "train/loop/run_observer.h"
 #include "train/loop/step.h"
-#include "train/loop/training_sizes.h"
-#include "train/optim/schedule.h"
-#include "train/run/image_lists.h"
-#include "train/run/run_log.h"
+#include "train/loop/trainer_options.h"
 #include "train/run/run_state.h"
 
 namespace fovea {
-
-struct Datasets {
-  std::shared_ptr<const Dataset> train, test;
-};
-
-struct LoopOptions {
-  /// Parts of each batch that are computed on their own, over all processes: a power of two. 0: one
-  /// for each process, added up by the engine's all-reduce.
-  std::int64_t shards = 1;
-  std::int64_t zero = 0;              ///< 1: the optimizer's state is sharded, see portions.h
-  std::int64_t grad_accum_steps = 1;  ///< batches per step
-  std::int64_t cooldown_epochs = 0;
-  std::int64_t log_interval = 50, recovery_interval = 0;  ///< in steps; 0: never
-  std::int64_t fingerprint_interval = 0;                  ///< in steps; 0: an epoch
-  std::int64_t max_steps = 0;  ///< stop after this many steps; 0: no limit
-  bool overfit_batch = false;  ///< train on the first batch only
-};
-
-struct TrainerOptions : LoopOptions {
-  RunContext run{};
-  StepOptions step{};
-  ScheduleOptions schedule{};
-  TrainingImages images{};
-  TrainingSizes sizes{};
-  EvaluateOptions evaluation{};        ///< evaluation after every epoch
-  std::string settings{};              ///< JSON of the run's settings, saved in its state
-  Communicator* processes = &alone();  ///< all of them make the same calls of the trainer
-};
 
 /// Differences from the saved run that are accepted.
 struct ResumeOptions {
@@ -65,7 +37,7 @@ class Trainer {
   /// Trains the model on the device of its parameters.
   Trainer(TrainerOptions options, Datasets data, std::unique_ptr<Model> model,
           std::unique_ptr<const Task> task);
-  Trainer(const Trainer&) = delete;  // its loader refers to its address
+  Trainer(const Trainer&) = delete;  // its loader and its evaluation refer to its address
   Trainer& operator=(const Trainer&) = delete;
 
   /// Resumes from a saved state. Call it before fit(). Throws, without changing anything, unless
@@ -79,12 +51,12 @@ class Trainer {
   /// Trains to the last epoch and returns true; or, if asked to stop, finishes the current step,
   /// saves and returns false. The observer is used only during this call.
   bool fit(RunObserver& observer);
-  bool fit();  ///< trains without an observer
+  bool fit() { return fit(nobody_); }
 
   /// One optimizer step: the forward and backward passes of its batches, clipping, update, EMA.
   void train_step();
   /// Evaluates the current weights on the test split.
-  [[nodiscard]] Task::Evaluated evaluate();
+  [[nodiscard]] Task::Evaluated evaluate() { return evaluation_.evaluate(*observer_); }
   [[nodiscard]] Scores scores(const Task::Evaluated& evaluated) const {
     return step_.task().scores(evaluated.sums);
   }
@@ -111,37 +83,23 @@ class Trainer {
 
  private:
   class Watched;
-  void start_loader();
   bool train_epoch();
-  bool finish_epoch();
   void after_step();
-  void note_bad_images(const std::vector<BrokenImage>& images);
-  void note_training_images(const std::vector<BrokenImage>& own);
+  void log_interval();
+  bool finish_epoch();
   /// Calls act() and adds the step and epoch to the message of an error.
-  void naming_the_step(const std::function<void()>& act) const;
-  /// Calls TrainStep::settle(); see naming_the_step().
+  void with_step_in_errors(const std::function<void()>& act) const;
+  /// Calls TrainStep::settle(); see with_step_in_errors().
   void settle();
-  /// Throws if a tensor of the run's state is not finite.
-  void require_finite();
-  [[noreturn]] void refuse_to_save(const std::string& what) const;
-  [[nodiscard]] Task::Evaluated evaluate_to_save();
+  /// The state to save, with the numbers of all steps so far. Throws if it is not finite.
+  TrainState finite_state();
   [[nodiscard]] StepSize step_size() const;
   [[nodiscard]] EpochLayout layout_of(std::int64_t images, StepSize step) const;
-  void compare_images(const ImageLists& saved, bool accept, const std::string& where,
-                      Notices& notices) const;
   [[nodiscard]] bool must_stop() const;
   [[nodiscard]] PrepareBatch preparation() const;
   [[nodiscard]] Batch next_batch();
-  [[nodiscard]] double rate_now() const;
-  void log_interval();
-  /// Adds the images of a step of `batches` batches to the run's fingerprints.
-  void note_images(Cursor first, std::int64_t batches);
-  [[nodiscard]] bool fingerprint_is_due() const;
-  /// The fingerprint at this step, "" in all processes but the first.
-  [[nodiscard]] std::string fingerprint();
-  [[nodiscard]] bool evaluate_into(EpochRow& row, Scores& scores);
-  [[nodiscard]] bool evaluate_weights(EpochRow& row);
-  void show_picture();
+  [[nodiscard]] double rate_at(std::int64_t step) const;  ///< learning rate
+  void start_loader();
   [[nodiscard]] ImageSize own_size() const;    ///< the model's image size
   [[nodiscard]] ImageSize usual_size() const;  ///< size of training images; 0 x 0: each has its own
   /// Size of the training images in an epoch.
@@ -156,8 +114,9 @@ class Trainer {
   std::unique_ptr<Loader> loader_;
   ImageSize loader_size_{};
   std::vector<Batch> only_batches_;  ///< --overfit-batch: this process's shards of the first
-  std::set<std::int64_t> bad_training_images_;  ///< indices
-  std::set<std::string> bad_images_;  ///< messages about broken images, to report each once
+  BrokenImages broken_images_;
+  RunFingerprint fingerprint_;
+  EpochEvaluation evaluation_;
   Progress progress_;
   EpochMeter meter_;
   double lr_ = 0;  ///< learning rate of the last step

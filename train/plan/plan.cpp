@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "engine/base/text.h"
+#include "train/loop/epoch_layout.h"
 
 namespace fovea {
 namespace {

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "train/loop/step.h"
-#include "train/loop/trainer.h"
+#include "train/loop/trainer_options.h"
 #include "train/settings/config.h"
 
 namespace fovea {

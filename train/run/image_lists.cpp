@@ -59,4 +59,12 @@ std::optional<ImageLists> parse_image_lists(std::string_view text, const std::st
   });
 }
 
+std::vector<ImageDifference> differences(const ImageLists& saved, const Dataset& train,
+                                         const Dataset& test) {
+  std::vector<ImageDifference> found{{"training", difference(saved.train, train)},
+                                     {"test", difference(saved.test, test)}};
+  std::erase_if(found, [](const ImageDifference& d) { return d.text.empty(); });
+  return found;
+}
+
 }  // namespace fovea

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "data/image_list.h"
 
@@ -22,5 +23,14 @@ struct ImageLists {
 /// Parses both lists; empty for an empty text, as in states of earlier versions.
 [[nodiscard]] std::optional<ImageLists> parse_image_lists(std::string_view json,
                                                           const std::string& where);
+
+/// What differs between the images of a split and those of an earlier list.
+struct ImageDifference {
+  std::string split;  ///< "training" or "test"
+  std::string text;   ///< see difference()
+};
+/// Compares a saved run's lists with the data sets of this one.
+[[nodiscard]] std::vector<ImageDifference> differences(const ImageLists& saved,
+                                                       const Dataset& train, const Dataset& test);
 
 }  // namespace fovea

@@ -9,7 +9,7 @@
 #include "data/loading/training_images.h"
 #include "engine/base/fields.h"
 #include "engine/base/notices.h"
-#include "train/loop/trainer.h"
+#include "train/loop/trainer_options.h"
 #include "train/optim/peak_rate.h"
 #include "train/optim/schedule.h"
 #include "train/run/recorder.h"

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/base/notices.h"
+#include "train/loop/epoch_layout.h"
 #include "train/start/starting_point.h"
 
 namespace fovea {

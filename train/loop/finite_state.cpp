@@ -1,0 +1,24 @@
+// Refusal of states with a NaN or an infinity.
+#include "train/loop/finite_state.h"
+
+#include <vector>
+
+#include "engine/base/error.h"
+
+namespace fovea {
+
+void require_finite(const TrainState& state) {
+  const std::vector<std::string> names = nonfinite_tensors(state);
+  if (names.empty()) return;
+  refuse_to_save(state.progress, std::to_string(names.size()) +
+                                     (names.size() == 1 ? " tensor contains" : " tensors contain") +
+                                     " a NaN or an infinity, the first is " + names.front());
+}
+
+void refuse_to_save(const Progress& at, const std::string& what) {
+  fail("training: after step ", at.step, " (epoch ", at.finished_epochs, ") ", what,
+       "; this state is not saved, the previous one is kept: --resume auto continues from it, a "
+       "lower --lr or --clip-grad 1 may help");
+}
+
+}  // namespace fovea

@@ -1,0 +1,18 @@
+// The check before a state is saved. A run cannot resume from a state that is not finite, which
+// would replace a good one.
+#pragma once
+
+#include <string>
+
+#include "train/run/run_state.h"
+
+namespace fovea {
+
+/// Throws refuse_to_save() unless all tensors of the state are finite.
+void require_finite(const TrainState& state);
+
+/// Throws Error: the state at `at` is not saved because of `what`. It names step and epoch and says
+/// how to continue.
+[[noreturn]] void refuse_to_save(const Progress& at, const std::string& what);
+
+}  // namespace fovea
