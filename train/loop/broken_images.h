@@ -21,8 +21,8 @@ class BrokenImages {
   /// Tells the observer about each image that it has not been told about.
   void report(const std::vector<BrokenImage>& images, RunObserver& observer);
   /// Reports the training images that the loaders of all processes have skipped; `own` are those of
-  /// this one. Then throws TooManyBadImages if more than the limit have been. All processes call
-  /// it.
+  /// this process. All processes call it. Throws TooManyBadImages if the run has now skipped more
+  /// than the limit.
   void report_training(const std::vector<BrokenImage>& own, RunObserver& observer);
 
   /// Number of reported images, of training and evaluation.

@@ -33,11 +33,11 @@ class EpochEvaluation {
   [[nodiscard]] Task::Evaluated evaluate(RunObserver& observer) const;
 
   /// Evaluates the weights and then, if the run keeps them, their averages: sets row.eval and
-  /// row.ema and adds the time to row.seconds. The task's picture shows the ones evaluated last.
-  /// Returns false if the observer stopped it; the row is then incomplete. In any case, the model
-  /// has its own weights again at the end.
+  /// row.ema and adds the time to row.seconds. The task's picture is made with the weights
+  /// evaluated last. Returns false if the observer stopped it; the row is then incomplete. However
+  /// it ends, the model has its own weights again.
   ///
-  /// Throws refuse_to_save() if outputs are not finite: finite weights can still overflow in the
+  /// Calls refuse_to_save() if outputs are not finite: finite weights can still overflow in the
   /// forward pass.
   [[nodiscard]] bool run(EpochRow& row, const Progress& at, RunObserver& observer) const;
 

@@ -8,7 +8,7 @@
 
 namespace fovea {
 
-/// Throws refuse_to_save() unless all tensors of the state are finite.
+/// Calls refuse_to_save() unless all tensors of the state are finite.
 void require_finite(const TrainState& state);
 
 /// Throws Error: the state at `at` is not saved because of `what`. It names step and epoch and says

@@ -26,8 +26,8 @@ class RunFingerprint {
   void add_step(FingerprintChain& chain, Loader& loader, Cursor first, std::int64_t batches) const;
   /// Whether the step that led to `progress` ends an interval.
   [[nodiscard]] bool is_due(const Progress& progress) const;
-  /// Ends the interval with the run's weights. Returns the fingerprint, "" where it is not
-  /// computed.
+  /// Ends the interval with the run's weights. Returns the fingerprint, or "" if this process
+  /// computes none.
   std::string finish(FingerprintChain& chain, const ParameterStore& weights) const;
 
  private:
