@@ -20,6 +20,7 @@
 #include "models/model_as.h"
 #include "report/evaluations.h"
 #include "report/measured_bias.h"
+#include "train/loop/evaluation_pass.h"
 #include "train/tasks/stored_logits.h"
 
 namespace {

@@ -10,6 +10,7 @@
 #include "engine/base/files.h"
 #include "models/model_as.h"
 #include "report/depth_report.h"
+#include "train/loop/evaluation_pass.h"
 
 namespace fovea {
 namespace {

@@ -8,6 +8,7 @@
 #include "engine/base/files.h"
 #include "models/model_as.h"
 #include "report/detector_report.h"
+#include "train/loop/evaluation_pass.h"
 #include "train/tasks/detector_evaluation.h"
 
 namespace fovea {

@@ -15,6 +15,7 @@
 #include "models/depth_model.h"
 #include "models/model_as.h"
 #include "ops/view.h"
+#include "train/loop/evaluation_pass.h"
 
 namespace fovea {
 namespace {

@@ -13,6 +13,7 @@
 #include "engine/comm/local_device.h"
 #include "engine/parallel.h"
 #include "models/registry.h"
+#include "train/loop/evaluation_pass.h"
 #include "train/plan/plan.h"
 #include "train/run/kept_states.h"
 #include "train/settings/recipes.h"
@@ -104,7 +105,7 @@ int evaluate_only(const TrainConfig& config, Trainer& trainer, Console& console)
   check(!averages || !found.empty(), "--use-ema: this run has no averaged weights");
   std::optional<SwappedWeights> averaged;
   if (averages) averaged.emplace(trainer.model().store(), found);
-  const Task::Evaluated result = trainer.evaluate();
+  const EvaluationResult result = trainer.evaluate();
   result.pass.require_finite();
   console.print(scores_text(trainer.task(), trainer.scores(result)).substr(2));
   return 0;

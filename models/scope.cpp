@@ -83,16 +83,6 @@ Init xavier(std::int64_t in, std::int64_t out) {
   return uniform(std::sqrt(6 / static_cast<double>(in + out)));
 }
 
-ParameterStore::ParameterStore(const ParameterStore& all,
-                               const std::function<bool(const Parameter&)>& takes)
-    : seed_(all.seed_), options_(all.options_) {
-  for (const Parameter& p : all.parameters_) {
-    if (!takes(p)) continue;
-    parameters_.push_back(p);
-    by_name_.emplace(p.name, p.tensor);
-  }
-}
-
 Tensor ParameterStore::find(std::string_view name) const {
   const auto found = by_name_.find(name);
   return found == by_name_.end() ? Tensor() : found->second;

@@ -97,8 +97,6 @@ class ShapesOnly {
 class ParameterStore {
  public:
   ParameterStore(std::uint64_t seed, TensorOptions options) : seed_(seed), options_(options) {}
-  /// Shares those parameters of `all` for which `takes` returns true; buffers are left out.
-  ParameterStore(const ParameterStore& all, const std::function<bool(const Parameter&)>& takes);
   ParameterStore(const ParameterStore&) = delete;
   ParameterStore& operator=(const ParameterStore&) = delete;
 

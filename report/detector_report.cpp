@@ -13,6 +13,7 @@
 #include "engine/base/json.h"
 #include "engine/base/output_folder.h"
 #include "engine/base/text.h"
+#include "train/loop/evaluation_pass.h"
 
 namespace fovea {
 namespace {

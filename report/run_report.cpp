@@ -13,6 +13,7 @@
 #include "models/model_as.h"
 #include "report/classifier_sections.h"
 #include "report/page.h"
+#include "train/loop/evaluation_pass.h"
 #include "train/run/weights_info.h"
 #include "train/start/setup.h"
 #include "train/start/tasks.h"
@@ -101,7 +102,7 @@ EvaluatedImages evaluate_classifier(Run& run, const std::shared_ptr<const Datase
 EvaluatedImages evaluate_task(Run& run, const std::shared_ptr<const Dataset>& test,
                               const EvaluateOptions& how, RunPage& page) {
   const auto task = make_task(run.config, *run.model);
-  const Task::Evaluated evaluated = task->evaluate(test, how);
+  const EvaluationResult evaluated = task->evaluate(test, how);
   require_whole(evaluated.pass);
   const Scores scores = task->scores(evaluated.sums);
   for (std::size_t i = 0; i < scores.size(); ++i) {

@@ -13,6 +13,7 @@
 #include "engine/base/error.h"
 #include "engine/base/text.h"
 #include "train/loop/batch_numbers.h"
+#include "train/loop/evaluation_pass.h"
 #include "train/tasks/classifier_evaluation.h"
 
 namespace fovea {

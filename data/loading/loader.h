@@ -14,6 +14,7 @@
 #include "data/dataset.h"
 #include "data/loading/batch.h"
 #include "data/loading/batch_maker.h"
+#include "data/loading/batch_source.h"
 #include "data/loading/loader_options.h"
 #include "data/loading/sampler.h"
 #include "data/pipeline.h"
@@ -27,21 +28,21 @@ class TooManyBadImages : public Error {
   using Error::Error;
 };
 
-class Loader {
+class Loader : public BatchSource {
  public:
   /// Throws unless an epoch has at least one batch. Starts working at `start`. `prepare` is called
   /// once per batch by the worker that made it (by next() without workers), but not for an empty
   /// batch.
   Loader(std::shared_ptr<const Dataset> dataset, Pipeline pipeline, LoaderOptions options,
          Cursor start = {}, PrepareBatch prepare = {});
-  ~Loader();  ///< waits for batches in progress
+  ~Loader() override;  ///< waits for batches in progress
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
 
   /// Returns the batch at cursor(), or the shard of it, and advances the cursor. Rethrows errors of
   /// samples and of `prepare`, naming the sample or the batch. Throws at the end unless epochs are
   /// endless.
-  [[nodiscard]] Batch next();
+  [[nodiscard]] Batch next() override;
   /// The position of the next batch.
   [[nodiscard]] Cursor cursor() const { return next_.cursor; }
   [[nodiscard]] std::int64_t shard() const { return next_.shard; }  ///< of the next batch

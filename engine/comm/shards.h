@@ -14,6 +14,12 @@ struct Shards {
   friend bool operator==(const Shards&, const Shards&) = default;
 };
 
+/// Who adds up the shards.
+enum class Summing {
+  tree,    ///< we do, along the tree: the same bits for any number of processes
+  engine,  ///< the engine's own all-reduce, with one shard per process
+};
+
 /// The first of `whole` items that belongs to part `part` of `parts`: consecutive ranges whose
 /// sizes differ by at most one.
 [[nodiscard]] constexpr std::int64_t part_begin(std::int64_t whole, std::int64_t part,

@@ -14,6 +14,7 @@
 #include "tests/support/part.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/tiny_run.h"
+#include "train/loop/evaluation_pass.h"
 
 namespace fovea {
 

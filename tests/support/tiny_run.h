@@ -155,8 +155,6 @@ inline std::map<std::string, std::vector<double>> bits_of(Trainer& trainer) {
   std::map<std::string, std::vector<double>> bits;
   for (const auto& [name, tensor] : state_of(*state.model)) bits[name] = tensor.to_vector();
   for (const auto& [name, tensor] : state.moments) bits[name] = tensor.to_vector();
-  for (const auto& [group, updates] : state.progress.group_updates)
-    bits["updates of " + group] = {static_cast<double>(updates)};
   for (const auto& [name, tensor] : state.averages) bits["ema/" + name] = tensor.to_vector();
   const Progress& p = state.progress;
   bits["progress"] = {static_cast<double>(p.step),

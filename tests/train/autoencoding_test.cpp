@@ -12,6 +12,7 @@
 #include "tests/support/errors.h"
 #include "tests/support/tiny_run.h"
 #include "tests/train/batches.h"
+#include "train/loop/evaluation_pass.h"
 #include "train/start/resolve.h"
 
 namespace fovea {

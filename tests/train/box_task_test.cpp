@@ -8,6 +8,7 @@
 #include "ops/view.h"
 #include "tests/support/drawn_boxes.h"
 #include "tests/support/seam_checks.h"
+#include "train/loop/evaluation_pass.h"
 
 namespace fovea {
 namespace {
@@ -93,8 +94,8 @@ class Finding : public Task {
   }
   [[nodiscard]] bool is_unused(const Parameter&) const override { return false; }
   /// Sums: the distances of both parts, and the boxes.
-  [[nodiscard]] Evaluated evaluate(const std::shared_ptr<const Dataset>& dataset,
-                                   const EvaluateOptions& options) const override {
+  [[nodiscard]] EvaluationResult evaluate(const std::shared_ptr<const Dataset>& dataset,
+                                          const EvaluateOptions& options) const override {
     ScoreSums sums{{0, 0, 0}};
     const auto measure = [&](const EvaluationBatch& batch) {
       const Batch ready = prepare(batch.there, {});

@@ -8,6 +8,7 @@
 #include "ops/reduce.h"
 #include "tests/support/seam_checks.h"
 #include "tests/train/drawn_planes.h"
+#include "train/loop/evaluation_pass.h"
 
 namespace fovea {
 namespace {
@@ -60,8 +61,8 @@ class DepthTask : public Task {
   }
   [[nodiscard]] bool is_unused(const Parameter&) const override { return false; }
   /// Sums: the distances, and the pixels.
-  [[nodiscard]] Evaluated evaluate(const std::shared_ptr<const Dataset>& dataset,
-                                   const EvaluateOptions& options) const override {
+  [[nodiscard]] EvaluationResult evaluate(const std::shared_ptr<const Dataset>& dataset,
+                                          const EvaluateOptions& options) const override {
     ScoreSums sums{{0, 0}};
     const auto measure = [&](const EvaluationBatch& batch) {
       const Batch ready = prepare(batch.there, {});

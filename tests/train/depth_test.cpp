@@ -14,6 +14,7 @@
 #include "tests/support/errors.h"
 #include "tests/support/seam_checks.h"
 #include "tests/train/drawn_planes.h"
+#include "train/loop/evaluation_pass.h"
 #include "train/start/resolve.h"
 
 namespace fovea {
@@ -46,7 +47,7 @@ Trainer depth_trainer(TrainerOptions options) {
   return {std::move(options), {train, drawn_planes(24, 2)}, std::move(model), std::move(task)};
 }
 
-double score(const DepthEstimation& task, const Task::Evaluated& result, const char* name) {
+double score(const DepthEstimation& task, const EvaluationResult& result, const char* name) {
   const Scores scores = task.scores(result.sums);
   REQUIRE(scores.size() == task.info().measures.size());
   for (std::size_t i = 0; i < scores.size(); ++i) {
@@ -93,7 +94,7 @@ TEST_CASE("an evaluation measures the outputs and the loss of the model") {
   const DepthEstimation task(*model, {}, train.get());
   EvaluateOptions options = depth_options().evaluation;
   options.batch_size = 2;
-  const Task::Evaluated result = task.evaluate(test, options);
+  const EvaluationResult result = task.evaluate(test, options);
 
   const Batch batch = first_batch(*test, 5);
   const NoGrad no_grad;
@@ -115,7 +116,7 @@ TEST_CASE("baselines come from the training images, at the size of the model") {
   const auto model = tiny_depth_model();
   const auto train = drawn_planes(20, 1);
   const DepthEstimation task(*model, {}, train.get());
-  const Task::Evaluated on_train = task.evaluate(train, depth_options().evaluation);
+  const EvaluationResult on_train = task.evaluate(train, depth_options().evaluation);
   // Of the training set itself, no constant map of pixels has a smaller RMSE than the mean.
   CHECK(score(task, on_train, "rmse_of_mean") < score(task, on_train, "rmse_of_median"));
   const DepthBaselines baselines = measure_baselines(*model, *train, depth_options().evaluation);

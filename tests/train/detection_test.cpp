@@ -6,6 +6,7 @@
 #include "models/model_as.h"
 #include "models/registry.h"
 #include "tests/support/seam_checks.h"
+#include "train/loop/evaluation_pass.h"
 #include "train/tasks/detection.h"
 #include "train/tasks/detector_evaluation.h"
 

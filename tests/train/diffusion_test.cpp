@@ -17,6 +17,7 @@
 #include "tests/support/temporary_folder.h"
 #include "tests/support/tiny_run.h"
 #include "tests/train/batches.h"
+#include "train/loop/evaluation_pass.h"
 #include "train/run/run_state.h"
 #include "train/start/resolve.h"
 

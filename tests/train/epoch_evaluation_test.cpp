@@ -30,8 +30,8 @@ class WeightReader : public Task {
   [[nodiscard]] Batch prepare(Batch batch, const BatchPlace&) const override { return batch; }
   [[nodiscard]] TaskLoss loss(const Batch&, Context&) const override { return {}; }
   [[nodiscard]] bool is_unused(const Parameter&) const override { return false; }
-  [[nodiscard]] Evaluated evaluate(const std::shared_ptr<const Dataset>& images,
-                                   const EvaluateOptions& options) const override {
+  [[nodiscard]] EvaluationResult evaluate(const std::shared_ptr<const Dataset>& images,
+                                          const EvaluateOptions& options) const override {
     EvaluationPass pass;
     pass.samples = images->size();
     pass.seconds = 2;
@@ -175,7 +175,7 @@ TEST_CASE("a single evaluation is of the weights in the model, finite or not") {
   });
   run.fill(5);
   PassWatch watch;
-  const Task::Evaluated found = run.evaluation->evaluate(watch);
+  const EvaluationResult found = run.evaluation->evaluate(watch);
   CHECK(found.sums == ScoreSums{{5}, 1});
   CHECK(found.pass.nonfinite == 3);
   CHECK(run.broken_images.count() == 1);

@@ -16,7 +16,7 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 /// A guard that has seen `count` losses around 2, one up, one down by 0.1.
 GuardState calm(const StepGuard& guard, int count) {
   GuardState state;
-  for (int i = 0; i < count; ++i) guard.accept(i % 2 == 0 ? 2.1 : 1.9, state);
+  for (int i = 0; i < count; ++i) guard.record(i % 2 == 0 ? 2.1 : 1.9, state);
   return state;
 }
 
@@ -31,8 +31,8 @@ TEST_CASE("z-scores") {
 
 TEST_CASE("without options nothing is objected to") {
   const StepGuard guard({});
-  CHECK(guard.objection(kNaN, 1, {}).empty());
-  CHECK(guard.objection(1e9, 1, calm(guard, 100)).empty());
+  CHECK(guard.skip_reason(kNaN, 1, {}).empty());
+  CHECK(guard.skip_reason(1e9, 1, calm(guard, 100)).empty());
   CHECK(calm(guard, 100).losses.empty());  // and nothing is kept
 }
 
@@ -40,20 +40,20 @@ TEST_CASE("losses and gradients that are not finite") {
   GuardOptions options;
   options.skip_nonfinite = true;
   const StepGuard guard(options);
-  CHECK(contains(guard.objection(kNaN, 1, {}), "the loss is nan"));
-  CHECK(contains(guard.objection(1, INFINITY, {}), "the gradient norm is inf"));
-  CHECK(guard.objection(1, 1, {}).empty());
+  CHECK(contains(guard.skip_reason(kNaN, 1, {}), "the loss is nan"));
+  CHECK(contains(guard.skip_reason(1, INFINITY, {}), "the gradient norm is inf"));
+  CHECK(guard.skip_reason(1, 1, {}).empty());
 }
 
 TEST_CASE("spikes stand out once there is something to stand out of") {
   GuardOptions options;
   options.zscore = 6;
   const StepGuard guard(options);
-  CHECK(guard.objection(50, 1, calm(guard, 15)).empty());
+  CHECK(guard.skip_reason(50, 1, calm(guard, 15)).empty());
   const GuardState state = calm(guard, 16);
-  CHECK(contains(guard.objection(2.61, 1, state), "a spike"));
-  CHECK(guard.objection(2.59, 1, state).empty());
-  CHECK(guard.objection(-50, 1, state).empty());  // falling is fine
+  CHECK(contains(guard.skip_reason(2.61, 1, state), "a spike"));
+  CHECK(guard.skip_reason(2.59, 1, state).empty());
+  CHECK(guard.skip_reason(-50, 1, state).empty());  // falling is fine
 }
 
 TEST_CASE("the window holds the last losses") {
@@ -61,7 +61,7 @@ TEST_CASE("the window holds the last losses") {
   options.zscore = 6;
   const StepGuard guard(options);
   GuardState state = calm(guard, 128);
-  guard.accept(7, state);
+  guard.record(7, state);
   CHECK(state.losses.size() == GuardState::kWindow);
   CHECK(state.losses.back() == 7);
   CHECK(state.losses.front() == 1.9);
@@ -74,7 +74,7 @@ TEST_CASE("too many skipped steps in a row stop the run and say what to do") {
   GuardState state;
   guard.skip("a", state);
   guard.skip("b", state);
-  guard.accept(1, state);
+  guard.record(1, state);
   CHECK(state.in_row == 0);
   guard.skip("a", state);
   guard.skip("b", state);

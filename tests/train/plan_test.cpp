@@ -18,6 +18,22 @@
 
 using namespace fovea;
 
+namespace {
+
+/// Batches of random images, each made when it is asked for.
+class Noise : public BatchSource {
+ public:
+  explicit Noise(std::int64_t size) : size_(size) {}
+  [[nodiscard]] Batch next() override {
+    return {rand_normal({size_, 3, 32, 32}, {0, 1}, {1}), zeros({size_}, {DType::i64, {}}), {}};
+  }
+
+ private:
+  std::int64_t size_;
+};
+
+}  // namespace
+
 TEST_CASE("a plan counts the bytes of weights, gradients, moments and averages, and takes time") {
   const Plan plan = make_plan(tiny_config(), tiny_data());
   CHECK(plan.parameters > 0);
@@ -76,9 +92,8 @@ TEST_CASE("the peak of a larger batch lies where the plan says") {
   TrainStep step(step_options(config), config.run, *model, make_task(config, *model));
   Progress progress;
   const auto run = [&](std::int64_t size) {
-    const Batch batch{
-        rand_normal({size, 3, 32, 32}, {0, 1}, {1}), zeros({size}, {DType::i64, {}}), {}};
-    step.run([&] { return batch; }, 1, 0, progress);
+    Noise noise(size);
+    step.run(noise, 1, 0, progress);
     model->store().zero_grad();
   };
   run(64);

@@ -88,7 +88,7 @@ TEST_CASE("masked autoencoders have the same bits on any number of processes") {
   check_processes(tiny_mae_config());
 }
 
-TEST_CASE("autoencoders and their discriminators have the same bits on any number of processes") {
+TEST_CASE("autoencoders have the same bits on any number of processes") {
   check_processes(tiny_vae_config());
 }
 

@@ -14,6 +14,7 @@
 #include "ops/view.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/tiny_run.h"
+#include "train/loop/evaluation_pass.h"
 #include "train/run/curves.h"
 #include "train/run/recorder.h"
 
@@ -46,8 +47,8 @@ class Brightness : public Task {
     return loss;
   }
   [[nodiscard]] bool is_unused(const Parameter&) const override { return false; }
-  [[nodiscard]] Evaluated evaluate(const std::shared_ptr<const Dataset>& dataset,
-                                   const EvaluateOptions& options) const override {
+  [[nodiscard]] EvaluationResult evaluate(const std::shared_ptr<const Dataset>& dataset,
+                                          const EvaluateOptions& options) const override {
     ScoreSums sums{{0, 0}};
     const auto measure = [&](const EvaluationBatch& batch) {
       const TaskLoss found = loss(prepare(batch.there, {}), batch.ctx);

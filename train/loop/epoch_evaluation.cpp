@@ -17,20 +17,21 @@ EpochEvaluation::EpochEvaluation(HeldOutImages held_out, const ParameterStore& w
       step_(step),
       broken_images_(broken_images) {}
 
-Task::Evaluated EpochEvaluation::evaluate(RunObserver& observer) const {
+EvaluationResult EpochEvaluation::evaluate(RunObserver& observer) const {
   EvaluateOptions options = held_out_.options;
   options.on_batch = [&](std::int64_t done) {
     observer.evaluation(done, held_out_.images->size());
     return !observer.asks_to_stop();
   };
   const StageTimer timer(step_.times().evaluate, "evaluate");
-  Task::Evaluated result = step_.task().evaluate(held_out_.images, options);
+  EvaluationResult result = step_.task().evaluate(held_out_.images, options);
   broken_images_.report(result.pass.bad_images, observer);
   return result;
 }
 
-Task::Evaluated EpochEvaluation::evaluate_to_save(const Progress& at, RunObserver& observer) const {
-  Task::Evaluated result = evaluate(observer);
+EvaluationResult EpochEvaluation::evaluate_to_save(const Progress& at,
+                                                   RunObserver& observer) const {
+  EvaluationResult result = evaluate(observer);
   try {
     result.pass.require_finite();
   } catch (const Error& error) {
@@ -41,7 +42,7 @@ Task::Evaluated EpochEvaluation::evaluate_to_save(const Progress& at, RunObserve
 
 bool EpochEvaluation::run(EpochRow& row, const Progress& at, RunObserver& observer) const {
   const auto evaluate_into = [&](Scores& scores) {
-    const Task::Evaluated evaluated = evaluate_to_save(at, observer);
+    const EvaluationResult evaluated = evaluate_to_save(at, observer);
     scores = step_.task().scores(evaluated.sums);
     row.seconds += evaluated.pass.seconds;
     return evaluated.pass.complete;

@@ -30,7 +30,7 @@ class EpochEvaluation {
                   BrokenImages& broken_images);
 
   /// One pass with the weights that are in the model now. The observer may stop it.
-  [[nodiscard]] Task::Evaluated evaluate(RunObserver& observer) const;
+  [[nodiscard]] EvaluationResult evaluate(RunObserver& observer) const;
 
   /// Evaluates the weights and then, if the run keeps them, their averages: sets row.eval and
   /// row.ema and adds the time to row.seconds. The task's picture is made with the weights
@@ -42,7 +42,7 @@ class EpochEvaluation {
   [[nodiscard]] bool run(EpochRow& row, const Progress& at, RunObserver& observer) const;
 
  private:
-  [[nodiscard]] Task::Evaluated evaluate_to_save(const Progress& at, RunObserver& observer) const;
+  [[nodiscard]] EvaluationResult evaluate_to_save(const Progress& at, RunObserver& observer) const;
   void show_picture(std::int64_t epoch, RunObserver& observer) const;
 
   HeldOutImages held_out_;

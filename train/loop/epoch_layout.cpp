@@ -37,7 +37,6 @@ void move_place(Progress& progress, const EpochLayout& from, const EpochLayout& 
   progress.step = at.epoch * to.steps() + steps;
   progress.forward = at.epoch * to.batches + at.batch;
   progress.updates = std::min(progress.updates, progress.step);
-  for (auto& [name, count] : progress.group_updates) count = std::min(count, progress.step);
 }
 
 }  // namespace fovea

@@ -13,6 +13,7 @@
 #include "data/transforms.h"
 #include "engine/comm/communicator.h"
 #include "models/model.h"
+#include "train/run/task_info.h"
 
 namespace fovea {
 
@@ -42,6 +43,12 @@ struct EvaluationPass {
   /// Throws, starting with `where`, if outputs were not finite, because the metrics are then
   /// meaningless.
   void require_finite(const std::string& where = "") const;
+};
+
+/// What Task::evaluate() returns.
+struct EvaluationResult {
+  ScoreSums sums;
+  EvaluationPass pass;
 };
 
 /// Preprocessing of images in evaluation.

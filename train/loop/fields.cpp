@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "data/fields.h"
+#include "train/loop/evaluation_pass.h"
 #include "train/optim/fields.h"
 
 namespace fovea {

@@ -18,12 +18,6 @@
 
 namespace fovea {
 
-/// Who adds up the shards.
-enum class Summing {
-  tree,    ///< we do, along the tree: the same bits for any number of processes
-  engine,  ///< the engine's own all-reduce, with one shard per process
-};
-
 /// Buckets of consecutive parameters, from the last to the first, as the backward pass completes
 /// them. All processes send them in this order. On the CPU several are on their way at a time; GPUs
 /// exchange one after another, since NCCL needs the same order of all calls everywhere.

@@ -18,7 +18,8 @@ double z_score(double loss, const std::vector<double>& losses) {
   return (loss - mean) / std::max(deviation, 1e-12);
 }
 
-std::string StepGuard::objection(double loss, double gradient_norm, const GuardState& state) const {
+std::string StepGuard::skip_reason(double loss, double gradient_norm,
+                                   const GuardState& state) const {
   if (options_.skip_nonfinite && !std::isfinite(loss)) return text_of("the loss is ", loss);
   if (options_.skip_nonfinite && !std::isfinite(gradient_norm)) {
     return text_of("the gradient norm is ", gradient_norm);
@@ -31,7 +32,7 @@ std::string StepGuard::objection(double loss, double gradient_norm, const GuardS
                  " losses");
 }
 
-void StepGuard::accept(double loss, GuardState& state) const {
+void StepGuard::record(double loss, GuardState& state) const {
   state.in_row = 0;
   if (!options_.zscore) return;
   if (state.losses.size() == GuardState::kWindow) state.losses.erase(state.losses.begin());

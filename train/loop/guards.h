@@ -28,10 +28,10 @@ class StepGuard {
   /// True if any check is enabled.
   [[nodiscard]] bool may_skip() const { return options_.skip_nonfinite || options_.zscore; }
   /// The reason to skip a step, or empty. Both numbers may be non-finite.
-  [[nodiscard]] std::string objection(double loss, double gradient_norm,
-                                      const GuardState& state) const;
+  [[nodiscard]] std::string skip_reason(double loss, double gradient_norm,
+                                        const GuardState& state) const;
   /// Records an accepted step.
-  void accept(double loss, GuardState& state) const;
+  void record(double loss, GuardState& state) const;
   /// Records a step skipped for `reason`. Throws after too many consecutive skips.
   void skip(const std::string& reason, GuardState& state) const;
 

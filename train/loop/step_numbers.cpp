@@ -1,11 +1,11 @@
 // Losses and gradient norms, packed on the device and read once, on demand.
 #include "train/loop/step_numbers.h"
 
-#include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include "engine/autograd.h"
+#include "engine/comm/communicator.h"
 #include "ops/view.h"
 
 namespace fovea {
@@ -18,10 +18,6 @@ BatchLoss::BatchLoss(const TaskLoss& loss, std::int64_t samples, double weight)
     values.push_back(ops::reshape(value.detach().to(loss.total.dtype()), {1}));
   };
   add(loss.total);
-  for (const Tensor& total : loss.further) {
-    if (total.defined()) add(total);
-  }
-  totals_ = values.size();
   for (const Tensor& part : loss.parts) add(part);
   on_device_ = values.size() == 1 ? values.front() : ops::cat(values, 0);
 }
@@ -44,11 +40,8 @@ BatchLoss BatchLoss::from(std::span<const double> numbers) {
 double BatchLoss::total() {
   if (!on_device_.defined()) return total_;
   const std::vector<double> values = std::exchange(on_device_, {}).to(Device{}).to_vector();
-  const auto parts = values.begin() + static_cast<std::ptrdiff_t>(totals_);
-  const auto bad =
-      std::find_if(values.begin(), parts, [](double total) { return !std::isfinite(total); });
-  total_ = bad == parts ? values.front() : *bad;
-  parts_.assign(parts, values.end());
+  total_ = values.front();
+  parts_.assign(values.begin() + 1, values.end());
   return total_;
 }
 
@@ -57,7 +50,7 @@ void BatchLoss::add_to(Progress& progress) {
   for (LossSums* sums : {&progress.epoch, &progress.interval}) sums->add(total_, parts_, samples_);
 }
 
-void StepNumbers::set_gradients(std::vector<Tensor> squares, double scale) {
+void StepNumbers::set_gradients(Tensor squares, double scale) {
   squares_ = std::move(squares);
   scale_ = scale;
 }
@@ -71,38 +64,30 @@ double StepNumbers::loss() {
   return sum / weights;
 }
 
-std::int64_t StepNumbers::gather(Communicator& processes) {
-  if (processes.size() > 1) {
-    std::vector<double> mine;
-    for (BatchLoss& loss : losses_) {
-      const std::vector<double> numbers = loss.numbers();
-      mine.insert(mine.end(), numbers.begin(), numbers.end());
-    }
-    const std::size_t width = mine.size() / losses_.size();
-    losses_.clear();
-    for (const std::vector<double>& theirs : all_gather(processes, mine)) {
-      for (std::size_t at = 0; at < theirs.size(); at += width)
-        losses_.push_back(BatchLoss::from(std::span(theirs).subspan(at, width)));
-    }
+void StepNumbers::gather(Communicator& processes) {
+  if (processes.size() == 1) return;
+  std::vector<double> mine;
+  for (BatchLoss& loss : losses_) {
+    const std::vector<double> numbers = loss.numbers();
+    mine.insert(mine.end(), numbers.begin(), numbers.end());
   }
+  const std::size_t width = mine.size() / losses_.size();
+  losses_.clear();
+  for (const std::vector<double>& theirs : all_gather(processes, mine)) {
+    for (std::size_t at = 0; at < theirs.size(); at += width)
+      losses_.push_back(BatchLoss::from(std::span(theirs).subspan(at, width)));
+  }
+}
+
+std::int64_t StepNumbers::samples() const {
   std::int64_t samples = 0;
   for (const BatchLoss& loss : losses_) samples += loss.samples();
   return samples;
 }
 
-const std::vector<double>& StepNumbers::gradient_norms() {
-  for (const Tensor& squares : std::exchange(squares_, {})) {
-    norms_.push_back(squares.defined() ? scale_ * std::sqrt(squares.item()) : 0);
-  }
-  return norms_;
-}
-
 double StepNumbers::gradient_norm() {
-  const std::vector<double>& norms = gradient_norms();
-  if (norms.size() == 1) return norms.front();
-  double squares = 0;
-  for (const double norm : norms) squares += norm * norm;
-  return std::sqrt(squares);
+  if (squares_.defined()) norm_ = scale_ * std::sqrt(std::exchange(squares_, {}).item());
+  return norm_;
 }
 
 void StepNumbers::add_losses(Progress& progress) {

@@ -6,12 +6,13 @@
 #include <span>
 #include <vector>
 
-#include "engine/comm/communicator.h"
 #include "engine/tensor.h"
 #include "train/loop/task.h"
 #include "train/run/run_progress.h"
 
 namespace fovea {
+
+class Communicator;
 
 /// Mean losses of a batch, or of a shard of one, and their parts. The accessors wait for the
 /// device.
@@ -25,7 +26,6 @@ class BatchLoss {
   /// All that another process needs.
   [[nodiscard]] std::vector<double> numbers();
   [[nodiscard]] static BatchLoss from(std::span<const double> numbers);
-  /// Loss of the first parameter group, or a non-finite loss of another group if there is one.
   [[nodiscard]] double total();
   /// Adds the batch to both sums of the run, if its loss is finite.
   void add_to(Progress& progress);
@@ -33,8 +33,7 @@ class BatchLoss {
  private:
   BatchLoss() = default;
 
-  Tensor on_device_;  ///< [totals + parts]; undefined after it was read
-  std::size_t totals_ = 1;
+  Tensor on_device_;  ///< [1 + parts]; undefined after it was read
   std::int64_t samples_ = 0;
   double weight_ = 1;
   double total_ = 0;
@@ -50,25 +49,24 @@ class StepNumbers {
   void add_batch(const TaskLoss& loss, std::int64_t samples, double weight) {
     losses_.emplace_back(loss, samples, weight);
   }
-  /// Replaces the losses of this process's shards by those of all. Returns the number of samples.
-  std::int64_t gather(Communicator& processes);
-  /// gradient_squares() of the sum of the batches' gradients, one per parameter group, undefined
-  /// for a group without a loss. The mean gradient is `scale` times the sum.
-  void set_gradients(std::vector<Tensor> squares, double scale);
+  /// Replaces the losses of this process's shards by those of all.
+  void gather(Communicator& processes);
+  /// gradient_squares() of the sum of the batches' gradients. The mean gradient is `scale` times
+  /// the sum.
+  void set_gradients(Tensor squares, double scale);
 
-  [[nodiscard]] double loss();           ///< mean over the batches so far
-  [[nodiscard]] double gradient_norm();  ///< norm of the mean gradient over all groups
-  /// Norm of the mean gradient per group; 0 for a group without a loss.
-  [[nodiscard]] const std::vector<double>& gradient_norms();
+  [[nodiscard]] std::int64_t samples() const;  ///< of the batches so far
+  [[nodiscard]] double loss();                 ///< mean over the batches so far
+  [[nodiscard]] double gradient_norm();        ///< norm of the mean gradient
   /// Adds the finite losses to the sums of the run.
   void add_losses(Progress& progress);
 
  private:
   std::int64_t step_;
   std::vector<BatchLoss> losses_;
-  std::vector<Tensor> squares_;
+  Tensor squares_;  ///< undefined after it was read
   double scale_ = 1;
-  std::vector<double> norms_;  ///< empty until read
+  double norm_ = 0;
 };
 
 /// Numbers of the steps that have not been read yet, oldest first.

@@ -9,25 +9,23 @@
 #include <string>
 #include <vector>
 
-#include "data/dataset.h"
-#include "data/image.h"
 #include "data/loading/batch.h"
 #include "engine/base/notices.h"
 #include "models/model.h"
 #include "train/loop/batch_place.h"
-#include "train/loop/evaluation_pass.h"
-#include "train/loop/parameter_groups.h"
 #include "train/run/task_info.h"
 
 namespace fovea {
 
-/// Scalar losses with their tape.
+class Dataset;
+struct EvaluateOptions;
+struct EvaluationResult;
+class Image;
+struct ImageSize;
+
 struct TaskLoss {
-  Tensor total;                 ///< loss to minimise
-  std::vector<Tensor> parts{};  ///< in the order of TaskInfo::loss_parts
-  /// Losses of the parameter groups after the first, in their order; undefined: the group is not
-  /// updated. They may share a tape.
-  std::vector<Tensor> further{};
+  Tensor total;                 ///< loss to minimise: a scalar with its tape
+  std::vector<Tensor> parts{};  ///< for logs, in the order of TaskInfo::loss_parts
 };
 
 /// A task is made for a model, which must outlive it.
@@ -46,15 +44,8 @@ class Task {
   [[nodiscard]] virtual std::vector<double> divisors(const Batch& /*batch*/) const { return {}; }
   /// Computes the loss. The batch is on the model's device.
   [[nodiscard]] virtual TaskLoss loss(const Batch& batch, Context& ctx) const = 0;
-  /// Assignment of parameters to losses. Logs, guards and schedules use the first group's loss;
-  /// losses of other groups are logged through TaskLoss::parts. A model that computes values once
-  /// per step (Model::finish_backward()) must have a single group.
-  [[nodiscard]] virtual ParameterSplit split() const { return {}; }
   /// The size of images for the model, before the task encodes them.
-  [[nodiscard]] ImageSize image_size(const Model& model) const {
-    const std::int64_t scale = info().image_scale;
-    return {scale * model.info().img_size[0], scale * model.info().img_size[1]};
-  }
+  [[nodiscard]] ImageSize image_size(const Model& model) const;
   /// Messages for the user before a run.
   [[nodiscard]] virtual Notices notices() const { return {}; }
   /// True if this parameter is expected to receive no gradient.
@@ -63,19 +54,13 @@ class Task {
   /// Throws if evaluate() cannot measure on these images. Called before the first step.
   virtual void require_evaluable(const Dataset& /*images*/) const {}
   /// Metrics on a data set or a part of it, and the outcome of the pass.
-  struct Evaluated {
-    ScoreSums sums;
-    EvaluationPass pass;
-  };
-  [[nodiscard]] virtual Evaluated evaluate(const std::shared_ptr<const Dataset>& dataset,
-                                           const EvaluateOptions& options) const = 0;
+  [[nodiscard]] virtual EvaluationResult evaluate(const std::shared_ptr<const Dataset>& dataset,
+                                                  const EvaluateOptions& options) const = 0;
   /// The metrics from sums over a whole data set; by default means.
   [[nodiscard]] virtual Scores scores(const ScoreSums& sums) const { return info().means(sums); }
   /// A picture of the model's output on some images of a data set; empty if info().pictures is "".
-  [[nodiscard]] virtual std::optional<Image> picture(
-      const std::shared_ptr<const Dataset>& /*dataset*/, const EvaluateOptions& /*options*/) const {
-    return {};
-  }
+  [[nodiscard]] virtual std::optional<Image> picture(const std::shared_ptr<const Dataset>& dataset,
+                                                     const EvaluateOptions& options) const;
 };
 
 }  // namespace fovea

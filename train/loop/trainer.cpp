@@ -127,11 +127,7 @@ void Trainer::share_state() {
 TrainState Trainer::state() {
   TrainState state;
   state.model = model_.get();
-  const std::vector<TrainedGroup*> groups = step_.groups();
-  state.optimizer = &groups.front()->optimizer();
-  for (std::size_t g = 1; g < groups.size(); ++g) {
-    state.further[groups[g]->name()] = &groups[g]->optimizer();
-  }
+  state.optimizer = &step_.optimizer();
   state.moments = step_.moments();
   state.averages = step_.averages(/*everywhere=*/false);
   state.progress = progress_;
@@ -141,7 +137,7 @@ TrainState Trainer::state() {
 }
 
 TrainState Trainer::finite_state() {
-  settle();
+  read_back();
   TrainState state = this->state();
   require_finite(state);
   return state;
@@ -213,11 +209,10 @@ void Trainer::train_step() {
   const Cursor first = loader_->cursor();
   const std::int64_t batches =
       std::min(options_.grad_accum_steps, loader_->batches_per_epoch() - first.batch);
-  std::string objection;
-  with_step_in_errors(
-      [&] { objection = step_.run([this] { return next_batch(); }, batches, lr_, progress_); });
-  if (!objection.empty()) {
-    observer_->notice("step " + std::to_string(progress_.step) + " skipped: " + objection + " (" +
+  std::string skipped;
+  with_step_in_errors([&] { skipped = step_.run(*this, batches, lr_, progress_); });
+  if (!skipped.empty()) {
+    observer_->notice("step " + std::to_string(progress_.step) + " skipped: " + skipped + " (" +
                       std::to_string(progress_.guard.skipped) + " so far)");
   }
   fingerprint_.add_step(progress_.fingerprints, *loader_, first, batches);
@@ -238,13 +233,13 @@ void Trainer::with_step_in_errors(const std::function<void()>& act) const {
   }
 }
 
-void Trainer::settle() {
-  with_step_in_errors([this] { step_.settle(progress_); });
+void Trainer::read_back() {
+  with_step_in_errors([this] { step_.read_back(progress_); });
 }
 
 /// The loader's next batch. With --overfit-batch always the run's first batch, which the task
 /// prepares again each time.
-Batch Trainer::next_batch() {
+Batch Trainer::next() {
   const BatchPart at{loader_->cursor(), loader_->shard()};
   Batch batch = loader_->next();
   const Shards own = own_shards(options_);
@@ -263,7 +258,7 @@ Batch Trainer::next_batch() {
 }
 
 void Trainer::log_interval() {
-  settle();
+  read_back();
   const std::string hash = fingerprint_.is_due(progress_)
                                ? fingerprint_.finish(progress_.fingerprints, model_->store())
                                : "";

@@ -17,6 +17,7 @@
 #include "train/loop/epoch_evaluation.h"
 #include "train/loop/epoch_layout.h"
 #include "train/loop/epoch_meter.h"
+#include "train/loop/evaluation_pass.h"
 #include "train/loop/run_fingerprint.h"
 #include "train/loop/run_observer.h"
 #include "train/loop/step.h"
@@ -32,7 +33,7 @@ struct ResumeOptions {
   std::optional<StepSize> step_before{};
 };
 
-class Trainer {
+class Trainer : private BatchSource {
  public:
   /// Trains the model on the device of its parameters.
   Trainer(TrainerOptions options, Datasets data, std::unique_ptr<Model> model,
@@ -56,8 +57,8 @@ class Trainer {
   /// One optimizer step: the forward and backward passes of its batches, clipping, update, EMA.
   void train_step();
   /// Evaluates the current weights on the test split.
-  [[nodiscard]] Task::Evaluated evaluate() { return evaluation_.evaluate(*observer_); }
-  [[nodiscard]] Scores scores(const Task::Evaluated& evaluated) const {
+  [[nodiscard]] EvaluationResult evaluate() { return evaluation_.evaluate(*observer_); }
+  [[nodiscard]] Scores scores(const EvaluationResult& evaluated) const {
     return step_.task().scores(evaluated.sums);
   }
   [[nodiscard]] const TaskInfo& task() const { return step_.task().info(); }
@@ -89,15 +90,15 @@ class Trainer {
   bool finish_epoch();
   /// Calls act() and adds the step and epoch to the message of an error.
   void with_step_in_errors(const std::function<void()>& act) const;
-  /// Calls TrainStep::settle(); see with_step_in_errors().
-  void settle();
+  /// Calls TrainStep::read_back(); see with_step_in_errors().
+  void read_back();
   /// The state to save, with the numbers of all steps so far. Throws if it is not finite.
   TrainState finite_state();
   [[nodiscard]] StepSize step_size() const;
   [[nodiscard]] EpochLayout layout_of(std::int64_t images, StepSize step) const;
   [[nodiscard]] bool must_stop() const;
   [[nodiscard]] PrepareBatch preparation() const;
-  [[nodiscard]] Batch next_batch();
+  [[nodiscard]] Batch next() override;
   [[nodiscard]] double rate_at(std::int64_t step) const;  ///< learning rate
   void start_loader();
   [[nodiscard]] ImageSize own_size() const;    ///< the model's image size

@@ -40,6 +40,25 @@ double gradient_norm(const ParameterStore& store) {
   return std::sqrt(gradient_squares(store).item());
 }
 
+double clip_gradients(const ParameterStore& store, const ClipOptions& options,
+                      const GradientSize& size) {
+  if (!options.limit) return size.scale;
+  const double limit = *options.limit;
+  switch (options.mode) {
+    case ClipMode::norm:
+      if (size.norm) return size.scale * clip_scale(*size.norm, limit);
+      clip_by_norm(store, size.squares, limit, size.scale);
+      return size.scale;
+    case ClipMode::value:
+      clip_by_value(store, limit / size.scale);
+      return size.scale;
+    case ClipMode::agc:
+      clip_adaptively(store, limit, size.scale);
+      return size.scale;
+  }
+  return size.scale;
+}
+
 double clip_scale(double norm, double limit) { return std::min(1.0, limit / (norm + 1e-6)); }
 
 void clip_by_norm(const ParameterStore& store, const Tensor& squares, double limit, double scale) {

@@ -1,6 +1,7 @@
 // Norms and clipping of all gradients of a model, treated as one long vector.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,24 @@ template <>
 inline constexpr auto kNames<ClipMode> = std::to_array<Named<ClipMode>>({{ClipMode::norm, "norm"},
                                                                          {ClipMode::value, "value"},
                                                                          {ClipMode::agc, "agc"}});
+
+struct ClipOptions {
+  ClipMode mode = ClipMode::norm;
+  std::optional<double> limit{};  ///< empty: no clipping
+};
+
+/// The gradients of a step, which are sums over its batches.
+struct GradientSize {
+  Tensor squares{};              ///< gradient_squares() of the sums
+  std::optional<double> norm{};  ///< norm of the means, if the host knows it
+  double scale = 1;              ///< turns sums into means
+};
+
+/// Clips the mean gradients. Returns the factor by which the update must multiply the gradients: a
+/// norm that the host knows becomes a part of it, and the gradients are unchanged. A norm that only
+/// the device knows is applied to the gradients there, so the host does not wait.
+[[nodiscard]] double clip_gradients(const ParameterStore& store, const ClipOptions& options,
+                                    const GradientSize& size);
 
 /// min(1, limit / (norm + 1e-6)): the factor that scales gradients to a norm of at most `limit`.
 [[nodiscard]] double clip_scale(double norm, double limit);

@@ -55,14 +55,13 @@ Moments moments_of(const OptimizerOptions& options) {
           options.eps.value_or(own.eps)};
 }
 
-Optimizer::Optimizer(const ParameterStore& store, OptimizerOptions options,
-                     const std::function<bool(const Parameter&)>& takes)
+Optimizer::Optimizer(const ParameterStore& store, OptimizerOptions options)
     : options_(std::move(options)), moments_(moments_of(options_)) {
   const LayerScales by_layer(store, options_.layer_decay, options_.layer_decay_norm);
   const NamedRates by_name(store, options_.named_rates);
   for (const Parameter& parameter : store.parameters()) {
     const Tensor& p = parameter.tensor;
-    if (!p.requires_grad() || (takes && !takes(parameter))) continue;
+    if (!p.requires_grad()) continue;
     check(p.dtype() == DType::f32 || p.dtype() == DType::f64, "optimizer: parameter ",
           parameter.name, " has dtype ", p.dtype(), ", expected f32 or f64");
     Slot slot{parameter, kind_of(options_.kind, p.shape()), zeros(p.shape(), p.options()), {}};

@@ -66,9 +66,7 @@ namespace detail {
 /// f64) and start at zero.
 class Optimizer {
  public:
-  /// Updates only the parameters for which `takes` returns true; if empty, all of them.
-  Optimizer(const ParameterStore& store, OptimizerOptions options,
-            const std::function<bool(const Parameter&)>& takes = {});
+  Optimizer(const ParameterStore& store, OptimizerOptions options);
 
   /// Whether a part of the parameter can be updated without the rest: elementwise rules do, those
   /// with norms of whole tensors (LAMB, LARS, Muon) do not.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/base/names.h"
+#include "train/optim/plateau_state.h"
 
 namespace fovea {
 
@@ -54,14 +55,6 @@ struct ScheduleOptions {
 
 [[nodiscard]] double decay_epochs(const ScheduleOptions& options);
 
-/// State of a plateau schedule, saved with a run.
-struct PlateauState {
-  bool lowered = false;
-  double lr = 0;  ///< the current, reduced rate
-  bool has_best = false;
-  double best = 0;
-  std::int64_t bad_epochs = 0;
-};
 /// Updates a plateau schedule with the score of epoch `epoch`, counted from 0; the score should
 /// rise or fall as requested. Behaves like PyTorch's ReduceLROnPlateau with a relative threshold of
 /// 1e-4. Scores during the warm-up are ignored.

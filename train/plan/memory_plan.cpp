@@ -54,10 +54,8 @@ MemoryPlan plan_memory(Probe& probe, const Communicator& processes) {
     if (p.tensor.requires_grad()) plan.gradients += bytes_of(p.tensor);
   }
   for (const Parameter& b : probe.model().store().buffers()) plan.weights += bytes_of(b.tensor);
-  for (TrainedGroup* const group : probe.step().groups()) {
-    for (const auto& [name, tensor] : group->optimizer().state())
-      plan.optimizer += bytes_of(tensor);
-  }
+  for (const auto& [name, tensor] : probe.step().optimizer().state())
+    plan.optimizer += bytes_of(tensor);
   if (probe.step().ema() != nullptr) {
     for (const auto& [name, tensor] : probe.step().ema()->averages())
       plan.averages += bytes_of(tensor);

@@ -10,6 +10,7 @@
 
 #include "engine/base/text.h"
 #include "train/loop/epoch_layout.h"
+#include "train/loop/evaluation_pass.h"
 
 namespace fovea {
 namespace {
@@ -30,7 +31,7 @@ std::pair<double, double> time_steps(Probe& probe, Loader& loader, std::int64_t 
   for (double& s : seconds) {
     const StageTimes before = probe.step().times();
     const auto start = Clock::now();
-    probe.run([&] { return loader.next(); }, taken);
+    probe.run(loader, taken);
     s = times * since(start);
     if (&s != seconds.data()) waited += times * (probe.step().times() - before).wait / 3;
   }

@@ -10,6 +10,18 @@
 #include "train/start/tasks.h"
 
 namespace fovea {
+namespace {
+
+class SameBatch : public BatchSource {
+ public:
+  explicit SameBatch(Batch batch) : batch_(std::move(batch)) {}
+  [[nodiscard]] Batch next() override { return batch_; }
+
+ private:
+  Batch batch_;
+};
+
+}  // namespace
 
 Probe::Probe(TrainConfig config, Datasets data)
     : config_(std::move(config)), data_(std::move(data)) {
@@ -48,14 +60,13 @@ PrepareBatch Probe::preparation() const {
   };
 }
 
-void Probe::run(const std::function<Batch()>& next, std::int64_t batches) {
-  step_->run(next, batches, 0, progress_);
-  step_->settle(progress_);
+void Probe::run(BatchSource& source, std::int64_t batches) {
+  step_->run(source, batches, 0, progress_);
+  step_->read_back(progress_);
 }
 
 std::int64_t Probe::peak_of(std::int64_t samples) {
-  const Batch batch = preparation()(first_samples(samples), {});
-  const auto same = [&] { return batch; };
+  SameBatch same(preparation()(first_samples(samples), {}));
   run(same, 1);  // creates workspaces and converted weights, which are kept
   model_->store().zero_grad();
   const Device device = model_->device();

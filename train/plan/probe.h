@@ -26,7 +26,7 @@ class Probe {
   /// The task's batch preparation, for the loaders that feed run().
   [[nodiscard]] PrepareBatch preparation() const;
   /// Runs a step of `batches` batches at learning rate 0 and waits for its results.
-  void run(const std::function<Batch()>& next, std::int64_t batches);
+  void run(BatchSource& source, std::int64_t batches);
   /// Peak bytes of a step on `samples` samples of the largest size, above the memory between steps.
   [[nodiscard]] std::int64_t peak_of(std::int64_t samples);
 

@@ -39,10 +39,6 @@ void check_progress(const Progress& p) {
   }
   check(p.updates <= p.step && p.step <= p.forward, "got ", p.updates, " updates in ", p.step,
         " steps of ", p.forward, " batches, expected updates <= steps <= batches");
-  for (const auto& [name, count] : p.group_updates) {
-    check(count >= 0 && count <= p.step, "got ", count, " updates of ", name, " in ", p.step,
-          " steps");
-  }
   const bool between = p.cursor.epoch == p.finished_epochs + 1 && p.cursor.batch == 0;
   check(p.cursor.epoch == p.finished_epochs || between, "got a position in epoch ", p.cursor.epoch,
         ", batch ", p.cursor.batch, " after ", p.finished_epochs, " finished epochs");
@@ -135,7 +131,6 @@ std::string format_run_progress(const Progress& p) {
          {"plateau", to_json(p.plateau)},
          {"guard", to_json(p.guard)},
          {"fingerprints", to_json(p.fingerprints)}};
-  if (!p.group_updates.empty()) j["group_updates"] = p.group_updates;
   return json_text(j);
 }
 
@@ -144,7 +139,6 @@ Progress parse_run_progress(const std::string& text) {
   Progress p;
   p.step = j.at("step").get<std::int64_t>();
   p.updates = j.value("updates", p.step);  // earlier versions skipped no steps
-  p.group_updates = j.value("group_updates", p.group_updates);
   p.forward = j.at("forward").get<std::int64_t>();
   p.finished_epochs = j.at("finished_epochs").get<std::int64_t>();
   p.cursor.epoch = j.at("cursor_epoch").get<std::int64_t>();

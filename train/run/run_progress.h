@@ -2,12 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 
 #include "data/loading/sampler.h"
-#include "train/optim/schedule.h"
+#include "train/optim/plateau_state.h"
 #include "train/run/fingerprint.h"
 #include "train/run/guard_state.h"
 #include "train/run/loss_sums.h"
@@ -27,9 +26,8 @@ struct BestEpoch {
 /// The progress of a run: its entire state apart from tensors. Random numbers are addressed by
 /// (seed, step), so no generator state is saved.
 struct Progress {
-  std::int64_t step = 0;                              ///< optimizer steps done or skipped
-  std::int64_t updates = 0;                           ///< number of steps that changed the weights
-  std::map<std::string, std::int64_t> group_updates;  ///< updates of further parameter groups
+  std::int64_t step = 0;             ///< optimizer steps done or skipped
+  std::int64_t updates = 0;          ///< number of steps that changed the weights
   std::int64_t forward = 0;          ///< training batches seen, micro-batches included
   Cursor cursor;                     ///< place of the next batch
   std::int64_t finished_epochs = 0;  ///< trained, evaluated and logged

@@ -105,20 +105,8 @@ Progress progress_of(const SafetensorsFile& file, const std::string& path) try {
   fail(path, ": its progress cannot be read: ", error.what());
 }
 
-/// A group without updates has no count.
-void require_groups(const TrainState& state, const Progress& progress, const std::string& path) {
-  for (const auto& [name, count] : progress.group_updates) {
-    check(state.further.contains(name), path, ": does not fit this run: it has a parameter ",
-          "group called ", name);
-  }
-}
-
 void set_progress(TrainState& state, const Progress& progress) {
   state.optimizer->set_steps_done(progress.updates);
-  for (const auto& [name, optimizer] : state.further) {
-    const auto found = progress.group_updates.find(name);
-    optimizer->set_steps_done(found == progress.group_updates.end() ? 0 : found->second);
-  }
   state.progress = progress;
 }
 
@@ -149,7 +137,6 @@ void load_run_state(const std::filesystem::path& path, TrainState& state,
   const Progress& progress = saved.progress;
   const Tensors mine = tensors_of(state);
   require_same(mine, file.tensors, path.string());
-  require_groups(state, progress, path.string());
   const NoGrad no_grad;
   for (const auto& [name, tensor] : mine) tensor.copy_(file.tensors.at(name));
   set_progress(state, progress);

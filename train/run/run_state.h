@@ -20,10 +20,9 @@ namespace fovea {
 /// has copies of whole tensors instead, which only the first process has.
 struct TrainState {
   Model* model = nullptr;
-  Optimizer* optimizer = nullptr;               ///< optimizer of the first parameter group
-  std::map<std::string, Optimizer*> further{};  ///< optimizers of the other groups, by name
-  std::map<std::string, Tensor> moments{};      ///< of all optimizers, see Optimizer::state()
-  std::map<std::string, Tensor> averages{};     ///< see Ema::averages(); empty without EMA
+  Optimizer* optimizer = nullptr;
+  std::map<std::string, Tensor> moments{};   ///< see Optimizer::state()
+  std::map<std::string, Tensor> averages{};  ///< see Ema::averages(); empty without EMA
   Progress progress;
   std::string config;  ///< JSON of the run's settings
   std::string images;  ///< JSON of its ImageLists; "": not recorded

@@ -3,6 +3,7 @@
 
 #include "data/fields.h"
 #include "engine/base/text.h"
+#include "train/loop/evaluation_pass.h"
 #include "train/loop/fields.h"
 #include "train/optim/fields.h"
 

@@ -11,6 +11,7 @@
 #include "ops/arithmetic.h"
 #include "ops/view.h"
 #include "train/loop/batch_numbers.h"
+#include "train/loop/evaluation_pass.h"
 #include "train/loop/read_together.h"
 #include "train/tasks/image_keys.h"
 
@@ -65,8 +66,8 @@ TaskLoss Autoencoding::loss(const Batch& batch, Context& ctx) const {
   return {e.loss(options_.kl_weight), {e.rec, e.kl}};
 }
 
-Task::Evaluated Autoencoding::evaluate(const std::shared_ptr<const Dataset>& dataset,
-                                       const EvaluateOptions& options) const {
+EvaluationResult Autoencoding::evaluate(const std::shared_ptr<const Dataset>& dataset,
+                                        const EvaluateOptions& options) const {
   BatchNumbers numbers;
   const auto measure = [&](const EvaluationBatch& batch) {
     const NoGrad no_grad;

@@ -29,8 +29,8 @@ class Autoencoding : public Task {
   [[nodiscard]] TaskLoss loss(const Batch& batch, Context& ctx) const override;
   [[nodiscard]] bool is_unused(const Parameter&) const override { return false; }
   /// Evaluates with the same noise every time.
-  [[nodiscard]] Evaluated evaluate(const std::shared_ptr<const Dataset>& dataset,
-                                   const EvaluateOptions& options) const override;
+  [[nodiscard]] EvaluationResult evaluate(const std::shared_ptr<const Dataset>& dataset,
+                                          const EvaluateOptions& options) const override;
   /// The first images above what the decoder makes of the mean of their latents.
   [[nodiscard]] std::optional<Image> picture(const std::shared_ptr<const Dataset>& dataset,
                                              const EvaluateOptions& options) const override;

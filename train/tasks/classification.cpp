@@ -5,6 +5,7 @@
 
 #include "data/fields.h"
 #include "models/model_as.h"
+#include "train/loop/evaluation_pass.h"
 #include "train/tasks/classifier_evaluation.h"
 
 namespace fovea {
@@ -64,8 +65,8 @@ TaskLoss Classification::loss(const Batch& batch, Context& ctx) const {
   return objective_(output, {batch.labels, batch.find("targets"), batch.indices}, batch.images);
 }
 
-Task::Evaluated Classification::evaluate(const std::shared_ptr<const Dataset>& dataset,
-                                         const EvaluateOptions& options) const {
+EvaluationResult Classification::evaluate(const std::shared_ptr<const Dataset>& dataset,
+                                          const EvaluateOptions& options) const {
   const Evaluation result = fovea::evaluate(model_, dataset, {options});
   const Metrics& metrics = result.metrics;
   return {{{metrics.loss_sum, static_cast<double>(metrics.correct1),

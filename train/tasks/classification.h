@@ -51,8 +51,8 @@ class Classification : public Task {
   [[nodiscard]] Notices notices() const override { return objective_.notices(model_); }
   [[nodiscard]] bool is_unused(const Parameter& parameter) const override;
   /// Measures cross-entropy without smoothing, top-1 and top-5.
-  [[nodiscard]] Evaluated evaluate(const std::shared_ptr<const Dataset>& dataset,
-                                   const EvaluateOptions& options) const override;
+  [[nodiscard]] EvaluationResult evaluate(const std::shared_ptr<const Dataset>& dataset,
+                                          const EvaluateOptions& options) const override;
 
  private:
   Classifier& model_;

@@ -8,6 +8,7 @@
 #include "engine/base/error.h"
 #include "ops/loss.h"
 #include "train/loop/batch_numbers.h"
+#include "train/loop/evaluation_pass.h"
 #include "train/loop/read_together.h"
 
 namespace fovea {

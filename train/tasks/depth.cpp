@@ -9,6 +9,7 @@
 #include "data/figures/generated_pictures.h"
 #include "models/model_as.h"
 #include "ops/view.h"
+#include "train/loop/evaluation_pass.h"
 
 namespace fovea {
 namespace {
@@ -92,8 +93,8 @@ void DepthEstimation::require_evaluable(const Dataset& images) const {
   require_depths(images, {protocol_});
 }
 
-Task::Evaluated DepthEstimation::evaluate(const std::shared_ptr<const Dataset>& dataset,
-                                          const EvaluateOptions& options) const {
+EvaluationResult DepthEstimation::evaluate(const std::shared_ptr<const Dataset>& dataset,
+                                           const EvaluateOptions& options) const {
   const DepthResults results =
       evaluate_depth(model_, dataset, options, {protocol_}, baselines(options));
   std::vector<double> sums{results.loss_sum, results.loss_weight};

@@ -33,8 +33,8 @@ class DepthEstimation : public Task {
   [[nodiscard]] bool is_unused(const Parameter&) const override { return false; }
   void require_evaluable(const Dataset& images) const override;
   /// The sums are DepthResults::sums of the task's protocol.
-  [[nodiscard]] Evaluated evaluate(const std::shared_ptr<const Dataset>& dataset,
-                                   const EvaluateOptions& options) const override;
+  [[nodiscard]] EvaluationResult evaluate(const std::shared_ptr<const Dataset>& dataset,
+                                          const EvaluateOptions& options) const override;
   [[nodiscard]] Scores scores(const ScoreSums& sums) const override;
   /// The first images above their depths and the predictions, in one scale of colours.
   [[nodiscard]] std::optional<Image> picture(const std::shared_ptr<const Dataset>& dataset,

@@ -9,6 +9,7 @@
 #include "ops/reduce.h"
 #include "ops/view.h"
 #include "train/loop/batch_numbers.h"
+#include "train/loop/evaluation_pass.h"
 #include "train/loop/read_together.h"
 
 namespace fovea {

@@ -16,6 +16,7 @@
 #include "ops/arithmetic.h"
 #include "ops/reduce.h"
 #include "ops/view.h"
+#include "train/loop/evaluation_pass.h"
 #include "train/tasks/detector_evaluation.h"
 
 namespace fovea {
@@ -185,8 +186,8 @@ std::optional<SetLossDivisors> Detection::divisors_of(const Batch& batch) const 
   return SetLossDivisors{std::max(1.0, objects) * batch.share(), weights * batch.share()};
 }
 
-Task::Evaluated Detection::evaluate(const std::shared_ptr<const Dataset>& dataset,
-                                    const EvaluateOptions& options) const {
+EvaluationResult Detection::evaluate(const std::shared_ptr<const Dataset>& dataset,
+                                     const EvaluateOptions& options) const {
   const auto images = require_boxes(dataset, "detection");
   const FoundObjects found = find_objects(model_, dataset, options, sizes_of(images));
   std::vector<double> sums{found.loss};

@@ -48,8 +48,8 @@ class Detection : public Task {
   [[nodiscard]] TaskLoss loss(const Batch& batch, Context& ctx) const override;
   [[nodiscard]] bool is_unused(const Parameter&) const override { return false; }
   [[nodiscard]] Notices notices() const override { return notices_; }
-  [[nodiscard]] Evaluated evaluate(const std::shared_ptr<const Dataset>& dataset,
-                                   const EvaluateOptions& options) const override;
+  [[nodiscard]] EvaluationResult evaluate(const std::shared_ptr<const Dataset>& dataset,
+                                          const EvaluateOptions& options) const override;
   /// The first images, in pairs: with their objects, and below with what is found.
   [[nodiscard]] std::optional<Image> picture(const std::shared_ptr<const Dataset>& dataset,
                                              const EvaluateOptions& options) const override;

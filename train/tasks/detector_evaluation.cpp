@@ -10,6 +10,7 @@
 #include "models/detection/set_loss.h"
 #include "ops/view.h"
 #include "train/loop/batch_numbers.h"
+#include "train/loop/evaluation_pass.h"
 #include "train/loop/read_together.h"
 
 namespace fovea {

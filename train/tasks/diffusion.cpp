@@ -11,6 +11,7 @@
 #include "ops/reduce.h"
 #include "ops/view.h"
 #include "train/loop/batch_numbers.h"
+#include "train/loop/evaluation_pass.h"
 #include "train/tasks/image_keys.h"
 
 namespace fovea {
@@ -140,8 +141,8 @@ TaskLoss Diffusion::loss(const Batch& batch, Context& ctx) const {
   return result;
 }
 
-Task::Evaluated Diffusion::evaluate(const std::shared_ptr<const Dataset>& dataset,
-                                    const EvaluateOptions& options) const {
+EvaluationResult Diffusion::evaluate(const std::shared_ptr<const Dataset>& dataset,
+                                     const EvaluateOptions& options) const {
   BatchNumbers numbers;
   const auto measure = [&](const EvaluationBatch& batch) {
     const DiffusionDraws draws = draw_diffusion({kEvaluationStream}, batch.host.indices,

@@ -11,6 +11,7 @@
 #include "ops/arithmetic.h"
 #include "ops/view.h"
 #include "train/loop/batch_numbers.h"
+#include "train/loop/evaluation_pass.h"
 #include "train/loop/read_together.h"
 #include "train/tasks/hole_filling.h"
 #include "train/tasks/image_keys.h"
@@ -94,8 +95,8 @@ TaskLoss MaskedAutoencoding::loss(const Batch& batch, Context& ctx) const {
   return {model_.loss(batch.images, masking, pixels)};
 }
 
-Task::Evaluated MaskedAutoencoding::evaluate(const std::shared_ptr<const Dataset>& dataset,
-                                             const EvaluateOptions& options) const {
+EvaluationResult MaskedAutoencoding::evaluate(const std::shared_ptr<const Dataset>& dataset,
+                                              const EvaluateOptions& options) const {
   BatchNumbers numbers;
   const auto measure = [&](const EvaluationBatch& batch) {
     const Batch& host = batch.host;

@@ -56,8 +56,8 @@ class MaskedAutoencoding : public Task {
   [[nodiscard]] TaskLoss loss(const Batch& batch, Context& ctx) const override;
   [[nodiscard]] bool is_unused(const Parameter&) const override { return false; }
   /// Evaluates with the same masks every time.
-  [[nodiscard]] Evaluated evaluate(const std::shared_ptr<const Dataset>& dataset,
-                                   const EvaluateOptions& options) const override;
+  [[nodiscard]] EvaluationResult evaluate(const std::shared_ptr<const Dataset>& dataset,
+                                          const EvaluateOptions& options) const override;
   /// The first images in columns: original, as seen by the encoder, reconstructed.
   [[nodiscard]] std::optional<Image> picture(const std::shared_ptr<const Dataset>& dataset,
                                              const EvaluateOptions& options) const override;

@@ -1,0 +1,92 @@
+// What a step exchanges between its shards and between processes. The base class is the exchange
+// of one shard in one process, where there is nothing to exchange; shard_exchange.h has the other.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "engine/comm/shards.h"
+#include "engine/tensor.h"
+
+namespace fovea {
+
+class BatchSource;
+struct ClipOptions;
+class Communicator;
+class Ema;
+class OnCompleteGradient;
+class Optimizer;
+class ParameterStore;
+struct StageTimes;
+class StepNumbers;
+class Task;
+[[nodiscard]] Communicator& alone();
+
+/// This process's part of every step.
+struct StepPart {
+  Communicator* processes = &alone();
+  Shards shards{};
+  Summing summing = Summing::tree;
+  bool shards_optimizer = false;  ///< keep_portions() will be called
+};
+
+/// The objects of the step, which must outlive its exchange.
+struct ExchangedStep {
+  const ParameterStore& store;
+  const Task& task;
+  const Optimizer& optimizer;
+  const ClipOptions& clip;
+  StageTimes& times;
+};
+
+class Exchange {
+ public:
+  /// `store` must outlive the object.
+  explicit Exchange(const ParameterStore& store) : store_(store) {}
+  virtual ~Exchange() = default;
+  Exchange(const Exchange&) = delete;
+  Exchange& operator=(const Exchange&) = delete;
+
+  /// This process's shards of every batch.
+  [[nodiscard]] virtual Shards shards() const { return {}; }
+  /// Begins a step of `count` batches. Returns where to read its batches from instead of `source`,
+  /// shard by shard: all batches of one, then those of the next.
+  [[nodiscard]] virtual BatchSource& begin(BatchSource& source, std::int64_t count);
+  /// Hold the result during a backward pass: in the last one of a step, gradients leave while it
+  /// still computes the others. May be null.
+  [[nodiscard]] virtual std::unique_ptr<OnCompleteGradient> sending(std::int64_t shard,
+                                                                    bool is_last_batch);
+  /// A shard's gradients are complete. They are taken out of the store if another shard follows.
+  virtual void take(std::int64_t shard);
+  /// Gives the store the gradients and running statistics of all shards, and `numbers` the losses.
+  virtual void finish(StepNumbers& numbers);
+
+  /// gradient_squares() of the whole gradient, wherever its parts are.
+  [[nodiscard]] virtual Tensor squares() const;
+  /// Gives the others the values of the parameters that this process has updated.
+  virtual void share_values();
+
+  /// Keeps moments and averages of this process's portion of the parameters alone, if the
+  /// optimizer's state is sharded. `ema` may be null.
+  virtual void keep_portions(Optimizer& optimizer, Ema* ema);
+  using Tensors = std::map<std::string, Tensor>;
+  /// The wholes of such moments or averages, whose names are those of the parameters after `prefix`
+  /// letters. Other processes than the first get them only `everywhere`, else an empty map.
+  [[nodiscard]] virtual Tensors whole(const Tensors& parts, std::size_t prefix,
+                                      bool everywhere) const;
+
+ protected:
+  [[nodiscard]] const ParameterStore& store() const { return store_; }
+
+ private:
+  const ParameterStore& store_;
+};
+
+/// The Exchange of one shard, or a ShardExchange.
+[[nodiscard]] std::unique_ptr<Exchange> make_exchange(const ExchangedStep& step,
+                                                      const StepPart& part);
+
+}  // namespace fovea

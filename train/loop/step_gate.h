@@ -1,0 +1,55 @@
+// Whether a step counts: reads its losses and gradient norm as soon as they are known, and lets it
+// pass, skips it or stops the run.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/scope.h"
+#include "train/loop/guards.h"
+#include "train/loop/step_numbers.h"
+
+namespace fovea {
+
+class StepGate {
+ public:
+  /// `at_once`: the numbers of each step are read before its update. Otherwise the host does not
+  /// wait for the device until read_back(), unless a guard has to decide before the update.
+  /// `store` must outlive the object.
+  StepGate(const GuardOptions& options, const ParameterStore& store, bool at_once);
+
+  /// Begins a step; `step` is Progress::step. Keeps the running statistics if it may be skipped.
+  void begin(std::int64_t step);
+  /// Records a batch's loss. False if the step is already known to be bad: it needs no backward
+  /// pass.
+  [[nodiscard]] bool admit(const TaskLoss& loss, const Batch& batch);
+  [[nodiscard]] bool loss_is_bad() { return numbers_.loss_is_bad(); }
+  /// The numbers of the current step.
+  [[nodiscard]] StepNumbers& numbers() { return numbers_.current(); }
+
+  /// Call it when all losses and gradients of the step are there. Skips the step and returns the
+  /// reason; or reads it back and returns "". Considers only what is known without waiting for a
+  /// device.
+  [[nodiscard]] std::string skip_reason(Progress& progress);
+  /// Adds the losses of the steps since the last call to progress.epoch and .interval. Throws if a
+  /// loss or a gradient is not finite.
+  void read_back(Progress& progress);
+
+  /// Gradient norm of the last step that was read.
+  [[nodiscard]] double gradient_norm() const { return gradient_norm_; }
+  /// Gradient norm of the current step, if it is known before the update.
+  [[nodiscard]] std::optional<double> known_norm() const;
+
+ private:
+  void restore_buffers() const;
+
+  StepGuard guard_;
+  const ParameterStore& store_;
+  DeferredNumbers numbers_;
+  std::vector<Tensor> buffers_before_;  ///< running statistics before the step
+  double gradient_norm_ = 0;
+};
+
+}  // namespace fovea
