@@ -1,4 +1,5 @@
-// Activations. Each forward and derivative is in ops/elementwise/activation_functors.h.
+// Activations: y = f(x) and its derivative, both as functors of activation_functors.h. pointwise.h
+// records them; map.h shows how a functor gets to its loop.
 #include "ops/activation.h"
 
 #include "ops/elementwise/pointwise.h"
@@ -8,11 +9,6 @@ namespace fovea::ops {
 using namespace detail;  // NOLINT: pointwise and the functors
 
 Tensor relu(const Tensor& x) { return pointwise_from_output("relu", x, Relu{}, ReluGrad{}); }
-Tensor relu(Tensor&& x) {
-  if (!is_expendable(x) || !is_float(x.dtype())) return relu(std::as_const(x));
-  map_into(x, Relu{}, x);
-  return record_constant("relu", x, {x});
-}
 
 Tensor gelu(const Tensor& x, GeluForm form) {
   return form == GeluForm::erf

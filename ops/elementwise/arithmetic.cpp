@@ -83,14 +83,6 @@ Tensor add(const Tensor& x, const Tensor& y) {
   });
 }
 
-Tensor add(const Tensor& x, Tensor&& y) {
-  const bool alike = x.shape() == y.shape() && x.dtype() == y.dtype() && x.device() == y.device();
-  if (!alike || !is_expendable(y) || needs_tape({x})) return add(x, std::as_const(y));
-  const OpLabel op("add");
-  map_into(y, Add{}, x, y);
-  return record_constant(op, y, {x});
-}
-
 Tensor sub(const Tensor& x, const Tensor& y) {
   const OpLabel op("sub");
   const auto [a, b] = operands(op, x, y);

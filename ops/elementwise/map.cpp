@@ -3,10 +3,9 @@
 
 #include <algorithm>
 
-#include "engine/autograd.h"
 #include "engine/copy.h"
 #include "engine/strided.h"
-#include "engine/trace.h"
+#include "ops/elementwise/call.h"
 #include "ops/kernels.h"
 
 namespace fovea::ops::detail {
@@ -72,11 +71,6 @@ bool overlaps_input(const Tensor& out, std::span<const Tensor> inputs) {
 }
 
 }  // namespace
-
-bool is_expendable(const Tensor& x) {
-  const bool alone = x.impl().use_count() == 1 && x.storage().unique();
-  return alone && x.is_contiguous() && !needs_tape({x}) && !is_tracing();
-}
 
 Tensor map_erased(const ErasedFunctor& functor, std::span<const Tensor> inputs, Tensor out) {
   const Device device = inputs[0].device();

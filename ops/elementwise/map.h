@@ -1,6 +1,16 @@
 // map(functor, inputs...) and map(generator, shape, options). Functors are trivially copyable,
 // have `template <class T> FOVEA_HD T operator()(T...)` and are listed in the type lists of
-// *_functors.h, which the kernels of every device instantiate.
+// *_functors.h, which the kernels of every device instantiate. The way of a functor to its loop:
+//
+//   gelu(x)                      activation.cpp   pointwise(op, x, Gelu{}, GeluGrad{})
+//   map(Gelu{}, x)               map.h            the type becomes a number: functor_id<Gelu>
+//   map_erased(...)              map.cpp          shapes and dtypes become a MapCall
+//   kernels(device).elementwise  ops/kernels.h    the table of the device, its entry `map`
+//     |
+//     +-- CPU:   cpu.cpp         kLoops.tiles[functor_id] is tile<Gelu, float>; threads call it for
+//     |                          512 elements at a time, and its loop is out[i] = f(x[i])
+//     +-- CUDA:  elementwise.cu  table.of[functor_id] is run_map<Gelu, float>; it launches a
+//                                map_kernel, whose threads compute f(x[0]) for one element each
 #pragma once
 
 #include <array>
@@ -41,9 +51,6 @@ Tensor map(const F& functor, const Inputs&... inputs) {
   const std::array<Tensor, sizeof...(Inputs)> in{inputs...};
   return map_erased(erased(functor), in, {});
 }
-
-/// Whether an op may write its result over `x`: no tape, no trace and no other handle reads it.
-[[nodiscard]] bool is_expendable(const Tensor& x);
 
 /// map() into an existing tensor of any dtype.
 template <class F, class... Inputs>

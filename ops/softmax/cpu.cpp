@@ -1,4 +1,4 @@
-// Softmax and log-softmax of rows, and their derivatives from the output.
+// Softmax and log-softmax of rows, and their derivatives from the output. A sum goes over one row.
 #include "engine/parallel.h"
 #include "ops/common/cpu/lanes.h"
 #include "ops/common/cpu/scratch.h"
@@ -27,8 +27,8 @@ struct GradRow {
   acc_t<T>* p;
 };
 
-/// e = exp(x - max), and its sum. The loop over exp is kept simple, so that the compiler
-/// vectorises it.
+/// e_i = exp(x_i - max), and sum = e_1 + e_2 + ... Subtracting the maximum changes no softmax and
+/// keeps exp from overflowing. The loop over exp is simple, so that the compiler vectorises it.
 template <class T>
 struct Exponentials {
   using A = acc_t<T>;
@@ -47,7 +47,7 @@ struct Exponentials {
   }
 };
 
-/// y = exp(x - max) / sum.
+/// y_i = exp(x_i) / sum_j exp(x_j) = e_i / sum.
 template <class T>
 [[gnu::flatten]] void softmax(const Row<T>& r) {
   using A = acc_t<T>;
@@ -56,7 +56,7 @@ template <class T>
                [&](auto at, std::int64_t i) { at.store(r.y + i, at.load(r.e + i) * scale); });
 }
 
-/// y = (x - max) - log sum.
+/// y_i = log softmax(x)_i = (x_i - max) - log sum.
 template <class T>
 [[gnu::flatten]] void log_softmax(const Row<T>& r) {
   using A = acc_t<T>;
@@ -67,7 +67,7 @@ template <class T>
   });
 }
 
-/// dx = y (dy - sum dy y).
+/// dy_j/dx_i = y_j ([i = j] - y_i), therefore dx_i = y_i (dy_i - sum_j dy_j y_j).
 template <class T>
 [[gnu::flatten]] void softmax_grad(const GradRow<T>& r) {
   using A = acc_t<T>;
@@ -80,7 +80,7 @@ template <class T>
   });
 }
 
-/// dx = dy - exp(y) sum dy.
+/// dy_j/dx_i = [i = j] - softmax(x)_i, therefore dx_i = dy_i - exp(y_i) sum_j dy_j.
 template <class T>
 [[gnu::flatten]] void log_softmax_grad(const GradRow<T>& r) {
   using A = acc_t<T>;
