@@ -14,6 +14,7 @@
 #include "engine/parallel.h"
 #include "engine/tensor.h"
 #include "ops/kernels.h"
+#include "ops/product/call.h"
 
 namespace {
 

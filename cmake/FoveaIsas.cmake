@@ -77,16 +77,26 @@ function(fovea_families variable)
 endfunction()
 
 # fovea_table(<file> <namespace> <family>=<namespace>...): writes the table of kernels (ops/kernels.h) of
-# a device or an instruction set, each family's kernels from the given namespace.
+# a device or an instruction set, each family's kernels from the given namespace; the families that are
+# not listed have none.
 function(fovea_table to namespace)
+  set(INCLUDES)
   set(DECLARATIONS)
   set(MEMBERS)
-  foreach(entry ${ARGN})
-    string(REGEX MATCH "^(.*)=(.*)$" matched ${entry})
-    set(family ${CMAKE_MATCH_1})
-    string(APPEND DECLARATIONS "namespace ${CMAKE_MATCH_2} {\nextern "
-      "std::remove_reference_t<decltype(Kernels::${family})> ${family}_kernels;\n}\n")
-    string(APPEND MEMBERS "\n    .${family} = ${CMAKE_MATCH_2}::${family}_kernels,")
+  file(GLOB calls CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/ops/*/call.h)
+  fovea_families(families ${calls})
+  foreach(family ${families})
+    string(APPEND INCLUDES "#include \"ops/${family}/call.h\"\n")
+    set(type "std::remove_reference_t<decltype(Kernels::${family})>")
+    set(entries ${ARGN})
+    list(FILTER entries INCLUDE REGEX "^${family}=")
+    if(entries)
+      string(REGEX REPLACE "^.*=" "" owner ${entries})
+      string(APPEND DECLARATIONS "namespace ${owner} {\nextern ${type} ${family}_kernels;\n}\n")
+      string(APPEND MEMBERS "\n    .${family} = ${owner}::${family}_kernels,")
+    else()
+      string(APPEND MEMBERS "\n    .${family} = kNoKernels<${type}>,")
+    endif()
   endforeach()
   set(NAMESPACE ${namespace})
   configure_file(${CMAKE_SOURCE_DIR}/ops/table.cpp.in ${to} @ONLY)

@@ -3,7 +3,9 @@
 
 #include <string>
 
+#include "engine/cpu_isa.h"
 #include "engine/cuda/runtime.h"
+#include "engine/kernel.h"
 
 namespace fovea::ops {
 namespace cuda {

@@ -13,47 +13,52 @@
 // tests/programs/isa_symbols.sh checks the object files.
 #pragma once
 
-#include "engine/cpu_isa.h"
 #include "engine/device.h"
-#include "ops/attention/call.h"
-#include "ops/conv/call.h"
-#include "ops/deformable/call.h"
-#include "ops/elementwise/call.h"
-#include "ops/index/call.h"
-#include "ops/loss/call.h"
-#include "ops/norm/call.h"
-#include "ops/order/call.h"
-#include "ops/pool/call.h"
-#include "ops/product/call.h"
-#include "ops/reduce/call.h"
-#include "ops/resize/call.h"
-#include "ops/softmax/call.h"
-#include "ops/update/call.h"
+
+namespace fovea {
+enum class Isa;  // engine/cpu_isa.h
+}
 
 namespace fovea::ops {
+
+struct AttentionKernels;
+struct ConvKernels;
+struct DeformableKernels;
+struct ElementwiseKernels;
+struct IndexKernels;
+struct LossKernels;
+struct NormKernels;
+struct OrderKernels;
+struct PoolKernels;
+struct ProductKernels;
+struct ReduceKernels;
+struct ResizeKernels;
+struct SoftmaxKernels;
+struct UpdateKernels;
+
+/// One member per family, in alphabetical order, named after its folder, whose call.h defines the
+/// type of its table.
+struct Kernels {
+  const AttentionKernels& attention;
+  const ConvKernels& conv;
+  const DeformableKernels& deformable;
+  const ElementwiseKernels& elementwise;
+  const IndexKernels& index;
+  const LossKernels& loss;
+  const NormKernels& norm;
+  const OrderKernels& order;
+  const PoolKernels& pool;
+  const ProductKernels& product;
+  const ReduceKernels& reduce;
+  const ResizeKernels& resize;
+  const SoftmaxKernels& softmax;
+  const UpdateKernels& update;
+};
 
 /// The table of a family that a device does not implement: all entries are null and throw when
 /// called.
 template <class Table>
 inline constexpr Table kNoKernels{};
-
-/// One member per family, in alphabetical order, named after its folder.
-struct Kernels {
-  const AttentionKernels& attention = kNoKernels<AttentionKernels>;
-  const ConvKernels& conv = kNoKernels<ConvKernels>;
-  const DeformableKernels& deformable = kNoKernels<DeformableKernels>;
-  const ElementwiseKernels& elementwise = kNoKernels<ElementwiseKernels>;
-  const IndexKernels& index = kNoKernels<IndexKernels>;
-  const LossKernels& loss = kNoKernels<LossKernels>;
-  const NormKernels& norm = kNoKernels<NormKernels>;
-  const OrderKernels& order = kNoKernels<OrderKernels>;
-  const PoolKernels& pool = kNoKernels<PoolKernels>;
-  const ProductKernels& product = kNoKernels<ProductKernels>;
-  const ReduceKernels& reduce = kNoKernels<ReduceKernels>;
-  const ResizeKernels& resize = kNoKernels<ResizeKernels>;
-  const SoftmaxKernels& softmax = kNoKernels<SoftmaxKernels>;
-  const UpdateKernels& update = kNoKernels<UpdateKernels>;
-};
 
 /// The kernels of `device`. The call also makes it this thread's current CUDA device, on which the
 /// table's kernels run. Call it before each use; do not keep the table while requesting other

@@ -7,6 +7,7 @@
 
 #include "engine/autograd.h"
 #include "engine/copy.h"
+#include "ops/attention/call.h"
 #include "ops/common/checks.h"
 #include "ops/kernels.h"
 

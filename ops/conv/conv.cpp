@@ -5,6 +5,7 @@
 #include "engine/autograd.h"
 #include "ops/common/checks.h"
 #include "ops/common/parameters.h"
+#include "ops/conv/call.h"
 #include "ops/elementwise/activation_functors.h"
 #include "ops/elementwise/map.h"
 #include "ops/kernels.h"

@@ -8,6 +8,7 @@
 #include "ops/common/checks.h"
 #include "ops/common/parameters.h"
 #include "ops/conv.h"
+#include "ops/conv/call.h"
 #include "ops/kernels.h"
 #include "ops/view.h"
 

@@ -5,6 +5,7 @@
 
 #include "engine/autograd.h"
 #include "ops/common/rows.h"
+#include "ops/deformable/call.h"
 #include "ops/kernels.h"
 
 namespace fovea::ops {

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "engine/tensor.h"
+#include "ops/index/call.h"
 #include "ops/kernels.h"
 
 namespace fovea::ops::detail {

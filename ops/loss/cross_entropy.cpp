@@ -6,6 +6,7 @@
 #include "ops/index/outside.h"
 #include "ops/kernels.h"
 #include "ops/loss.h"
+#include "ops/loss/call.h"
 #include "ops/loss/inputs.h"
 #include "ops/order.h"
 #include "ops/reduce.h"

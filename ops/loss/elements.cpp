@@ -5,6 +5,7 @@
 #include "ops/arithmetic.h"
 #include "ops/kernels.h"
 #include "ops/loss.h"
+#include "ops/loss/call.h"
 #include "ops/loss/inputs.h"
 #include "ops/reduce.h"
 

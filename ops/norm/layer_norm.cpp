@@ -6,6 +6,7 @@
 #include "ops/kernels.h"
 #include "ops/norm.h"
 #include "ops/norm/affine.h"
+#include "ops/norm/call.h"
 #include "ops/reduce.h"
 
 namespace fovea::ops {

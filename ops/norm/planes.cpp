@@ -10,6 +10,7 @@
 #include "ops/elementwise/map.h"
 #include "ops/kernels.h"
 #include "ops/norm/affine.h"
+#include "ops/norm/call.h"
 
 namespace fovea::ops::detail {
 namespace {

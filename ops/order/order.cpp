@@ -7,6 +7,7 @@
 #include "engine/autograd.h"
 #include "ops/common/rows.h"
 #include "ops/kernels.h"
+#include "ops/order/call.h"
 
 namespace fovea::ops {
 namespace {

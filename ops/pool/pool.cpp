@@ -6,6 +6,7 @@
 #include "engine/autograd.h"
 #include "ops/common/rows.h"
 #include "ops/kernels.h"
+#include "ops/pool/call.h"
 
 namespace fovea::ops {
 namespace {

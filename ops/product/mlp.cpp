@@ -6,6 +6,7 @@
 #include "ops/common/parameters.h"
 #include "ops/kernels.h"
 #include "ops/matmul.h"
+#include "ops/product/call.h"
 #include "ops/product/product.h"
 
 namespace fovea::ops {

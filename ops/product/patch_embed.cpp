@@ -5,6 +5,7 @@
 #include "ops/conv.h"
 #include "ops/kernels.h"
 #include "ops/matmul.h"
+#include "ops/product/call.h"
 #include "ops/product/product.h"
 
 namespace fovea::ops {

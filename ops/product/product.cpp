@@ -5,6 +5,7 @@
 
 #include "ops/common/checks.h"
 #include "ops/kernels.h"
+#include "ops/product/call.h"
 
 namespace fovea::ops::detail {
 namespace {

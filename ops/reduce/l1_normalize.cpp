@@ -3,6 +3,7 @@
 #include "ops/common/rows.h"
 #include "ops/kernels.h"
 #include "ops/reduce.h"
+#include "ops/reduce/call.h"
 
 namespace fovea::ops {
 namespace {

@@ -10,6 +10,7 @@
 #include "ops/common/rows.h"
 #include "ops/elementwise/map.h"
 #include "ops/kernels.h"
+#include "ops/reduce/call.h"
 
 namespace fovea::ops {
 namespace {

@@ -3,6 +3,7 @@
 #include "ops/common/rows.h"
 #include "ops/kernels.h"
 #include "ops/resize.h"
+#include "ops/resize/call.h"
 
 namespace fovea::ops {
 namespace {

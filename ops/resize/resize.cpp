@@ -9,6 +9,7 @@
 #include "engine/autograd.h"
 #include "ops/common/rows.h"
 #include "ops/kernels.h"
+#include "ops/resize/call.h"
 #include "ops/view.h"
 
 namespace fovea::ops {

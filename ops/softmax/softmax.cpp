@@ -5,6 +5,7 @@
 #include "engine/autograd.h"
 #include "ops/common/rows.h"
 #include "ops/kernels.h"
+#include "ops/softmax/call.h"
 
 namespace fovea::ops {
 namespace {

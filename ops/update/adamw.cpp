@@ -8,6 +8,7 @@
 // One pass over memory per parameter: four reads, three writes.
 #include "ops/kernels.h"
 #include "ops/update/arrays.h"
+#include "ops/update/call.h"
 
 namespace fovea::ops {
 

@@ -2,6 +2,7 @@
 #include "ops/common/checks.h"
 #include "ops/kernels.h"
 #include "ops/update/arrays.h"
+#include "ops/update/call.h"
 
 namespace fovea::ops {
 

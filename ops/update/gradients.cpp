@@ -6,6 +6,7 @@
 #include "ops/common/rows.h"
 #include "ops/kernels.h"
 #include "ops/update/arrays.h"
+#include "ops/update/call.h"
 
 namespace fovea::ops {
 

@@ -9,6 +9,7 @@
 // the device. The caller limits the gradient norm to 1.
 #include "ops/kernels.h"
 #include "ops/update/arrays.h"
+#include "ops/update/call.h"
 
 namespace fovea::ops {
 

@@ -8,6 +8,7 @@
 // squares stay on the device.
 #include "ops/kernels.h"
 #include "ops/update/arrays.h"
+#include "ops/update/call.h"
 
 namespace fovea::ops {
 

@@ -9,6 +9,7 @@
 // decays larger by the same factor.
 #include "ops/kernels.h"
 #include "ops/update/arrays.h"
+#include "ops/update/call.h"
 
 namespace fovea::ops {
 

@@ -17,6 +17,7 @@
 #include "ops/kernels.h"
 #include "ops/matmul.h"
 #include "ops/update/arrays.h"
+#include "ops/update/call.h"
 #include "ops/view.h"
 
 namespace fovea::ops {

@@ -6,6 +6,7 @@
 //   p <- p - lr m                     or, with Nesterov,  p - lr (g + momentum m)
 #include "ops/kernels.h"
 #include "ops/update/arrays.h"
+#include "ops/update/call.h"
 
 namespace fovea::ops {
 

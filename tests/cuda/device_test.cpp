@@ -12,8 +12,22 @@
 #include "engine/cuda/runtime.h"
 #include "engine/kernel.h"
 #include "engine/rng.h"
+#include "ops/attention/call.h"
+#include "ops/conv/call.h"
+#include "ops/deformable/call.h"
+#include "ops/elementwise/call.h"
+#include "ops/index/call.h"
 #include "ops/kernels.h"
+#include "ops/loss/call.h"
+#include "ops/norm/call.h"
 #include "ops/ops.h"
+#include "ops/order/call.h"
+#include "ops/pool/call.h"
+#include "ops/product/call.h"
+#include "ops/reduce/call.h"
+#include "ops/resize/call.h"
+#include "ops/softmax/call.h"
+#include "ops/update/call.h"
 
 using namespace fovea;
 

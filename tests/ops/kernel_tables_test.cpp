@@ -4,7 +4,10 @@
 
 #include <vector>
 
+#include "engine/cpu_isa.h"
 #include "ops/kernels.h"
+#include "ops/order/call.h"
+#include "ops/pool/call.h"
 
 using namespace fovea;
 

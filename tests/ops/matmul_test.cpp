@@ -11,6 +11,7 @@
 #include "engine/parallel.h"
 #include "ops/arithmetic.h"
 #include "ops/kernels.h"
+#include "ops/product/call.h"
 #include "ops/view.h"
 
 using namespace fovea;
