@@ -11,6 +11,7 @@
 #include "data/augment/training_pipeline.h"
 #include "data/loading/loader.h"
 #include "engine/autograd.h"
+#include "engine/completion.h"
 #include "engine/cuda/runtime.h"
 #include "engine/graph_dump.h"
 #include "engine/parallel.h"

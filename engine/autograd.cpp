@@ -1,53 +1,41 @@
-// Recording ops and walking the tape backwards.
+// The tape: recording ops, and walking it backwards by the chain rule.
+//
+// Write dx for d root / dx. If an op computed y = f(x_1, ..., x_n), then each of its inputs gets
+//
+//     dx_i += dy * df/dx_i
+//
+// and the dx of a tensor is complete once every op that read it has added its term. Those ops were
+// recorded later than the op that made the tensor. So backward() starts at the root, whose gradient
+// is 1 or the cotangent, and visits the ops in reverse order of recording: each dy is complete when
+// its op is visited.
+//
+// The node of an op is in node.h; who may watch is in tape_watch.h and completion.h.
 #include "engine/autograd.h"
 
-#include <algorithm>
-#include <atomic>
-#include <deque>
+#include <cstdint>
+#include <functional>
 #include <map>
-#include <unordered_set>
+#include <memory>
 #include <utility>
 
+#include "engine/completion.h"
 #include "engine/copy.h"
+#include "engine/node.h"
 #include "engine/profile.h"
+#include "engine/tape_watch.h"
 #include "engine/tensor_impl.h"
-#include "engine/trace.h"
 
 namespace fovea {
 namespace {
 
 thread_local bool recording = true;
-thread_local bool detecting_anomalies = false;
-thread_local const OnCompleteGradient::Complete* on_complete = nullptr;
-thread_local ReadLeaves* read_leaves = nullptr;
-std::atomic<std::uint64_t> next_sequence{1};
 
-/// Names of the nearest named leaves below `inputs`, breadth first, for anomaly reports.
-std::string nearest_leaves(std::span<const Tensor> inputs) {
-  std::deque<Tensor> queue(inputs.begin(), inputs.end());
-  std::unordered_set<const void*> seen;
-  std::string names;
-  while (!queue.empty() && names.size() < 200) {
-    const Tensor t = queue.front();
-    queue.pop_front();
-    if (!t.defined()) continue;
-    const void* const origin =
-        t.is_leaf() ? static_cast<const void*>(t.impl().get()) : t.node().get();
-    if (!seen.insert(origin).second) continue;
-    if (!t.name().empty()) names += (names.empty() ? "" : ", ") + t.name();
-    const bool found_level = !names.empty();
-    if (t.node() && !found_level) {
-      queue.insert(queue.end(), t.node()->inputs.begin(), t.node()->inputs.end());
-    }
+bool is_recorded(std::span<const Tensor> inputs) {
+  if (!recording) return false;
+  for (const Tensor& t : inputs) {
+    if (t.defined() && t.requires_grad()) return true;
   }
-  return names.empty() ? "no named parameter" : names;
-}
-
-void require_finite(const Tensor& value, std::string_view what, std::string_view op,
-                    std::span<const Tensor> inputs) {
-  if (!value.defined() || all_finite(value)) return;
-  fail("anomaly: the first value that is not finite is in the ", what, " of '", op, "', shape ",
-       value.shape(), ", near ", nearest_leaves(inputs));
+  return false;
 }
 
 /// Whether no other handle sees this gradient, so that it may be added to in place.
@@ -70,6 +58,7 @@ void accumulate(Tensor& sum, Tensor term) {
   }
 }
 
+/// The same for the gradient of a leaf, whose buffer stays where it is: others may know it.
 void accumulate_leaf(const Tensor& leaf, Tensor term) {
   TensorImpl& impl = *leaf.impl();
   if (impl.grad.defined()) {
@@ -79,189 +68,42 @@ void accumulate_leaf(const Tensor& leaf, Tensor term) {
   }
 }
 
+/// A node to visit, with what has arrived of its dy.
 struct Visit {
   std::shared_ptr<Node> node;
-  Tensor grad;
+  Tensor dy;
 };
+/// The nodes to visit, the latest first.
 using Frontier = std::map<std::uint64_t, Visit, std::greater<>>;
 
-/// Passes one gradient to the tensor it belongs to: checked, un-broadcast, accumulated.
-void deliver(const Tensor& input, Tensor grad, std::string_view op, Frontier& frontier) {
-  check(grad.dtype() == input.dtype(), op, ": the derivative gave a gradient of ",
-        to_string(grad.dtype()), " for an input of ", to_string(input.dtype()));
-  if (!(grad.shape() == input.shape())) grad = sum_to(grad, input.shape());
-  if (input.is_leaf()) {
-    accumulate_leaf(input, std::move(grad));
-    return;
-  }
-  Visit& visit = frontier[input.node()->sequence];
-  visit.node = input.node();
-  accumulate(visit.grad, std::move(grad));
+/// Adds a term to the gradient of the tensor that it belongs to.
+void deliver(const Tensor& x, Tensor term, std::string_view op, Frontier& frontier) {
+  check(term.dtype() == x.dtype(), op, ": the derivative gave a gradient of ",
+        to_string(term.dtype()), " for an input of ", to_string(x.dtype()));
+  if (!(term.shape() == x.shape())) term = sum_to(term, x.shape());
+  if (x.is_leaf()) return accumulate_leaf(x, std::move(term));
+  Visit& visit = frontier[x.node()->sequence];
+  visit.node = x.node();
+  accumulate(visit.dy, std::move(term));
 }
 
-std::vector<Tensor> checked_saved(const Node& node) {
-  check(!node.freed, "backward: the tape of '", node.name,
-        "' was freed by an earlier backward(); run the forward again");
-  std::vector<Tensor> saved;
-  saved.reserve(node.saved.size());
-  for (const Node::Saved& s : node.saved) {
-    check(!s.tensor.defined() || s.tensor.version() == s.version, "backward: '", node.name,
-          "' needs a tensor of shape ", s.tensor.defined() ? s.tensor.shape() : Shape{},
-          " that was changed in place after the forward; change a clone() instead");
-    saved.push_back(s.tensor);
-  }
-  return saved;
-}
-
-void visit_node(Node& node, const Tensor& grad, Frontier& frontier) {
+/// dx_i += dy * df/dx_i for the inputs of one op.
+void visit_node(const Node& node, const Tensor& grad, Frontier& frontier) {
   const OpsOfTheirOwn apart;
   const RunningOp naming(node.name.data());
-  const std::vector<Tensor> saved = checked_saved(node);
+  const std::vector<Tensor> saved = node.saved_tensors();
   const Tensor dy = grad.contiguous();
-  Grads grads = node.backward(GradArgs(node, dy, saved));
-  check(grads.size() == node.inputs.size(), node.name, ": the derivative gave ", grads.size(),
+  Grads dx = node.backward(GradArgs(node, dy, saved));
+  check(dx.size() == node.inputs.size(), node.name, ": the derivative gave ", dx.size(),
         " gradients for ", node.inputs.size(), " inputs");
-  for (std::size_t i = 0; i < grads.size(); ++i) {
-    const Tensor& input = node.inputs[i];
-    if (!grads[i].defined() || !input.requires_grad()) continue;
-    if (detecting_anomalies) require_finite(grads[i], "derivative", node.name, node.inputs);
-    deliver(input, std::move(grads[i]), node.name, frontier);
+  tell_differentiated(node, dx);
+  for (std::size_t i = 0; i < dx.size(); ++i) {
+    const Tensor& x = node.inputs[i];
+    if (dx[i].defined() && x.requires_grad()) deliver(x, std::move(dx[i]), node.name, frontier);
   }
-}
-
-/// The leaves of a tape by the first node that uses them, which backward() visits last.
-class Completion {
- public:
-  explicit Completion(const Tensor& root) : listener_(std::exchange(on_complete, nullptr)) {
-    if (listener_ == nullptr) return;
-    std::unordered_set<const Node*> seen;
-    std::vector<const Node*> pending;
-    const auto follow = [&](const std::shared_ptr<Node>& node) {
-      if (node != nullptr && seen.insert(node.get()).second) pending.push_back(node.get());
-    };
-    follow(root.node());
-    while (!pending.empty()) {
-      const Node& node = *pending.back();
-      pending.pop_back();
-      for (const Tensor& leaf : node.inner_leaves) {
-        if (leaf.requires_grad()) note(leaf, node.sequence);
-      }
-      for (const Tensor& input : node.inputs) {
-        if (!input.requires_grad()) continue;
-        input.is_leaf() ? note(input, node.sequence) : follow(input.node());
-      }
-    }
-    for (auto& [impl, use] : first_uses_) leaves_.emplace(use.sequence, std::move(use.leaf));
-  }
-
-  ~Completion() { on_complete = listener_; }
-  Completion(const Completion&) = delete;
-  Completion& operator=(const Completion&) = delete;
-
-  /// Announces the leaves of which this node was the first use.
-  void passed(std::uint64_t sequence) {
-    const auto [first, last] = leaves_.equal_range(sequence);
-    for (auto leaf = first; leaf != last; ++leaf) (*listener_)(leaf->second);
-  }
-
- private:
-  struct Use {
-    Tensor leaf;
-    std::uint64_t sequence = 0;
-  };
-
-  void note(const Tensor& leaf, std::uint64_t sequence) {
-    Use& use = first_uses_.try_emplace(leaf.impl().get(), Use{leaf, sequence}).first->second;
-    use.sequence = std::min(use.sequence, sequence);
-  }
-
-  const OnCompleteGradient::Complete* listener_;  ///< null during the walk: inner tapes are silent
-  std::map<const TensorImpl*, Use> first_uses_;
-  std::multimap<std::uint64_t, Tensor> leaves_;
-};
-
-/// The tape's handle of an input: a leaf that receives a gradient is kept, everything else
-/// without its values, which live on only if `saved` has them. An omitted input is a constant.
-Tensor edge_to(const Tensor& input) {
-  if (input.defined() && input.is_leaf() && input.requires_grad()) return input;
-  auto edge = std::make_shared<TensorImpl>();
-  if (input.defined()) {
-    edge->shape = input.shape();
-    edge->dtype = input.dtype();
-    edge->node = input.node();
-    edge->name = input.name();
-  }
-  return Tensor(std::move(edge));
-}
-
-/// The tape's node for an op, without its derivative.
-std::shared_ptr<Node> make_node(const OpLabel& op, const Tensor& output,
-                                std::span<const Tensor> inputs, std::span<const Tensor> saved) {
-  auto node = std::make_shared<Node>();
-  node->name = op.name();
-  node->attributes.assign(op.attributes().begin(), op.attributes().end());
-  node->multiply_adds = op.multiply_adds;
-  node->sequence = next_sequence++;
-  node->output_shape = output.shape();
-  node->output_dtype = output.dtype();
-  node->inputs.reserve(inputs.size());
-  for (const Tensor& t : inputs) node->inputs.push_back(edge_to(t));
-  for (const Tensor& t : saved) {
-    const Tensor kept = t.defined() ? t.detach() : t;
-    node->saved.push_back({kept, t.defined() ? t.version() : 0});
-  }
-  return node;
-}
-
-void tell_listeners(const OpLabel& op, const Tensor& output, std::span<const Tensor> inputs) {
-  ReadLeaves::note(inputs);
-  if (is_profiling()) profile_op(op, output);
-  if (is_tracing()) trace_op({op, inputs, output});
 }
 
 }  // namespace
-
-Node::~Node() { free(); }
-
-void Node::free() {
-  freed = true;
-  saved.clear();
-  backward = nullptr;
-  // Inputs may be the last owners of their nodes: free those iteratively instead of recursing.
-  std::vector<Tensor> pending = std::move(inputs);
-  inputs.clear();
-  inner_leaves.clear();
-  while (!pending.empty()) {
-    const Tensor t = std::move(pending.back());
-    pending.pop_back();
-    if (!t.defined() || t.impl().use_count() > 1 || t.node() == nullptr) continue;
-    if (t.node().use_count() > 1) continue;
-    std::vector<Tensor>& below = t.node()->inputs;
-    pending.insert(pending.end(), std::make_move_iterator(below.begin()),
-                   std::make_move_iterator(below.end()));
-    below.clear();
-  }
-}
-
-bool GradArgs::needs(int input) const {
-  return node_.inputs[static_cast<std::size_t>(input)].requires_grad();
-}
-
-Tensor GradArgs::accumulator(int input) const {
-  const Tensor& t = node_.inputs[static_cast<std::size_t>(input)];
-  if (!t.is_leaf() || !t.impl()->requires_grad) return {};
-  const Tensor grad = t.grad();
-  const bool usable = grad.defined() && grad.is_contiguous() && grad.dtype() == t.dtype();
-  return usable ? grad : Tensor();
-}
-
-bool needs_tape(std::initializer_list<Tensor> inputs) {
-  if (!recording) return false;
-  for (const Tensor& t : inputs) {
-    if (t.defined() && t.requires_grad()) return true;
-  }
-  return false;
-}
 
 Tensor record(const OpLabel& op, Tensor output, std::initializer_list<Tensor> inputs,
               std::initializer_list<Tensor> saved, BackwardFn backward) {
@@ -271,44 +113,23 @@ Tensor record(const OpLabel& op, Tensor output, std::initializer_list<Tensor> in
 
 Tensor record(const OpLabel& op, Tensor output, std::span<const Tensor> inputs,
               std::span<const Tensor> saved, BackwardFn backward) {
-  if (detecting_anomalies) require_finite(output, "output", op, inputs);
-  bool wanted = false;
-  for (const Tensor& t : inputs) wanted |= t.defined() && t.requires_grad();
-  if (recording && wanted) {
-    std::shared_ptr<Node> node = make_node(op, output, inputs, saved);
-    node->backward = std::move(backward);
+  if (is_recorded(inputs)) {
+    auto node = std::make_shared<Node>(op, output, inputs, saved, std::move(backward));
     if (output.requires_grad()) output = output.detach();  // an op that returned its input
     output.impl()->node = std::move(node);
   }
-  tell_listeners(op, output, inputs);
+  tell_recorded(op, inputs, output);
   return output;
-}
-
-void set_inner_leaves(const Tensor& output, std::vector<Tensor> leaves) {
-  if (output.node() != nullptr) output.node()->inner_leaves = std::move(leaves);
-}
-
-ReadLeaves::ReadLeaves() : before_(std::exchange(read_leaves, this)) {}
-ReadLeaves::~ReadLeaves() { read_leaves = before_; }
-
-std::vector<Tensor> ReadLeaves::leaves() const {
-  std::vector<Tensor> all;
-  for (const auto& [impl, leaf] : leaves_) all.push_back(leaf);
-  return all;
-}
-
-void ReadLeaves::note(std::span<const Tensor> inputs) {
-  for (ReadLeaves* reader = read_leaves; reader != nullptr; reader = reader->before_) {
-    for (const Tensor& t : inputs) {
-      if (t.defined() && t.is_leaf() && t.requires_grad()) reader->leaves_[t.impl().get()] = t;
-    }
-  }
 }
 
 Tensor record_constant(const OpLabel& op, const Tensor& output,
                        std::initializer_list<Tensor> inputs) {
-  tell_listeners(op, output, std::span(inputs.begin(), inputs.size()));
+  tell_recorded(op, std::span(inputs.begin(), inputs.size()), output);
   return output;
+}
+
+bool needs_tape(std::initializer_list<Tensor> inputs) {
+  return is_recorded(std::span(inputs.begin(), inputs.size()));
 }
 
 void backward(const Tensor& root, const Tensor& cotangent, Tape tape) {
@@ -319,36 +140,28 @@ void backward(const Tensor& root, const Tensor& cotangent, Tape tape) {
   check(!cotangent.defined() || cotangent.shape() == root.shape(), "backward: cotangent ",
         cotangent.defined() ? cotangent.shape() : Shape{}, " for a root of shape ", root.shape());
   const NoGrad no_grad;
+  const CompletionOrder completion(root);
   Frontier frontier;
-  Tensor seed = cotangent.defined() ? cotangent.detach().to(root.dtype())
-                                    : ones(root.shape(), root.options());
-  deliver(root, std::move(seed), "backward", frontier);
-  Completion completion(root);
+  deliver(root,
+          cotangent.defined() ? cotangent.detach().to(root.dtype())
+                              : ones(root.shape(), root.options()),
+          "backward", frontier);
   while (!frontier.empty()) {
-    Visit visit = std::move(frontier.begin()->second);
+    const Visit visit = std::move(frontier.begin()->second);
     frontier.erase(frontier.begin());
     const ProfileScope scope(visit.node->name, "backward");
-    visit_node(*visit.node, visit.grad, frontier);
+    visit_node(*visit.node, visit.dy, frontier);
     if (tape == Tape::freed) visit.node->free();
-    completion.passed(visit.node->sequence);
+    completion.passed(*visit.node);
   }
 }
 
 bool grad_enabled() { return recording; }
 
-NoGrad::NoGrad() : before_(recording) { recording = false; }
+NoGrad::NoGrad() : before_(std::exchange(recording, false)) {}
 NoGrad::~NoGrad() { recording = before_; }
 
-WithGrad::WithGrad() : before_(recording) { recording = true; }
+WithGrad::WithGrad() : before_(std::exchange(recording, true)) {}
 WithGrad::~WithGrad() { recording = before_; }
-
-DetectAnomaly::DetectAnomaly(bool on) : before_(detecting_anomalies) { detecting_anomalies = on; }
-OnCompleteGradient::OnCompleteGradient(Complete complete)
-    : complete_(std::move(complete)), before_(on_complete) {
-  on_complete = &complete_;
-}
-OnCompleteGradient::~OnCompleteGradient() { on_complete = before_; }
-
-DetectAnomaly::~DetectAnomaly() { detecting_anomalies = before_; }
 
 }  // namespace fovea

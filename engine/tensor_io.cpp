@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "engine/autograd.h"
+#include "engine/node.h"
 #include "engine/tensor.h"
 
 namespace fovea {

@@ -16,13 +16,14 @@ OpTrace::~OpTrace() { current = before_; }
 
 bool is_tracing() { return current != nullptr; }
 
-void trace_op(const TracedOp& op) {
+void OpTrace::recorded(const OpLabel& op, std::span<const Tensor> inputs, const Tensor& output) {
+  if (current != this) return;
   // The listener does not see its own ops.
   struct Pause {
     OpTrace* const paused = std::exchange(current, nullptr);
     ~Pause() { current = paused; }
   } const pause;
-  pause.paused->listener_(op);
+  listener_({op, inputs, output});
 }
 
 }  // namespace fovea

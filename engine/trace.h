@@ -4,8 +4,7 @@
 #include <functional>
 #include <span>
 
-#include "engine/op_label.h"
-#include "engine/tensor.h"
+#include "engine/tape_watch.h"
 
 namespace fovea {
 
@@ -25,24 +24,20 @@ struct TracedOp {
 /// While it is alive, its function is called for every op of this thread, with or without
 /// gradients, but not for ops that the function itself runs. A newer trace replaces an older one
 /// until the newer ends.
-class OpTrace {
+class OpTrace final : public TapeWatcher {
  public:
   using Listener = std::function<void(const TracedOp&)>;
 
   explicit OpTrace(Listener listener);
-  ~OpTrace();
-  OpTrace(const OpTrace&) = delete;
-  OpTrace& operator=(const OpTrace&) = delete;
+  ~OpTrace() override;
 
  private:
-  friend void trace_op(const TracedOp& op);
+  void recorded(const OpLabel& op, std::span<const Tensor> inputs, const Tensor& output) override;
 
   Listener listener_;
   OpTrace* before_;
 };
 
 [[nodiscard]] bool is_tracing();
-/// Reports an op to this thread's trace. Call only while tracing.
-void trace_op(const TracedOp& op);
 
 }  // namespace fovea

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "engine/autograd.h"
+#include "engine/completion.h"
+#include "engine/tape_watch.h"
 
 namespace fovea {
 namespace {

@@ -1,42 +1,20 @@
-// The tape: accumulation, freeing, version checks, anomaly reports, depth. The ops here are made on
-// the spot so that only the engine is tested.
+// The tape: accumulation, freeing and keeping, version checks, depth.
 #include "engine/autograd.h"
 
 #include <doctest/doctest.h>
 
-#include <cmath>
-#include <map>
+#include <algorithm>
+#include <string>
+#include <vector>
 
 #include "engine/gradcheck.h"
 #include "engine/graph_dump.h"
+#include "engine/node.h"
+#include "tests/engine/tiny_ops.h"
 
 using namespace fovea;
 
 namespace {
-
-Tensor leaf(std::initializer_list<double> values) {
-  const Tensor t =
-      from_values({static_cast<std::int64_t>(values.size())}, values, {DType::f64, {}});
-  return t.set_requires_grad();
-}
-
-/// y = x^2, elementwise.
-Tensor square(const Tensor& x) {
-  Tensor y = x.detach().clone();
-  for (std::int64_t i = 0; i < y.numel(); ++i) y.data<double>()[i] *= x.at(i);
-  return record("square", y, {x}, {x}, [](const GradArgs& g) -> Grads {
-    Tensor dx = g.dy.clone();
-    for (std::int64_t i = 0; i < dx.numel(); ++i) dx.data<double>()[i] *= 2 * g.saved[0].at(i);
-    return {dx};
-  });
-}
-
-/// y = a + b; both gradients are the same tensor.
-Tensor plus(const Tensor& a, const Tensor& b) {
-  Tensor y = a.detach().clone();
-  for (std::int64_t i = 0; i < y.numel(); ++i) y.data<double>()[i] += b.at(i);
-  return record("plus", y, {a, b}, {}, [](const GradArgs& g) -> Grads { return {g.dy, g.dy}; });
-}
 
 const Tensor kOne = ones({1}, {DType::f64, {}});
 
@@ -134,12 +112,50 @@ TEST_CASE("a chain of 200000 ops neither recurses nor leaks") {
   CHECK(memory_stats().current_bytes == before);
 }
 
-TEST_CASE("backward frees what the tape kept") {
-  const Tensor x = leaf({1, 2, 3});
+TEST_CASE("backward frees what the tape kept, or nothing with Tape::kept") {
+  const Tensor x = leaf({1, 2, 3}), dy = ones({3}, {DType::f64, {}});
   const Tensor y = square(square(x));
-  CHECK(graph_saved_bytes(y) > 0);
-  backward(y, ones({3}, {DType::f64, {}}));
-  CHECK(graph_saved_bytes(y) == 0);
+  const std::int64_t recorded = memory_stats().current_bytes;
+  backward(y, dy, Tape::kept);
+  x.set_grad({});
+  CHECK(memory_stats().current_bytes == recorded);
+  backward(y, dy);
+  x.set_grad({});
+  CHECK(memory_stats().current_bytes < recorded);
+  CHECK(y.node()->saved.empty());
+}
+
+TEST_CASE("two roots over one tape that is kept: their gradients add up") {
+  const Tensor x = leaf({3});
+  const Tensor shared = square(x), first = square(shared), second = plus(shared, x);
+  backward(first, {}, Tape::kept);
+  CHECK(x.grad().item() == 4 * 27);  // d x^4
+  backward(second);
+  CHECK(x.grad().item() == 4 * 27 + 2 * 3 + 1);  // + d (x^2 + x)
+}
+
+TEST_CASE("a tape that is kept gives the same gradients each time, and is freed by the last root") {
+  const Tensor x = leaf({3});
+  const Tensor y = square(square(x));
+  for (int times = 1; times <= 3; ++times) {
+    backward(y, {}, times < 3 ? Tape::kept : Tape::freed);
+    CHECK(x.grad().item() == times * 4 * 27);
+  }
+  CHECK_THROWS_WITH_AS(
+      backward(y),
+      "backward: the tape of 'square' was freed by an earlier backward(); run the forward again",
+      Error);
+  CHECK(x.grad().item() == 3 * 4 * 27);
+}
+
+TEST_CASE("a root over a part of a tape that another root freed is refused") {
+  const Tensor x = leaf({3});
+  const Tensor shared = square(x), first = square(shared), second = plus(shared, shared);
+  backward(first);
+  CHECK_THROWS_WITH_AS(
+      backward(second),
+      "backward: the tape of 'square' was freed by an earlier backward(); run the forward again",
+      Error);
 }
 
 TEST_CASE("the tape keeps only the values that derivatives read") {
@@ -155,21 +171,9 @@ TEST_CASE("the tape keeps only the values that derivatives read") {
   CHECK(x.grad().at(5) == 2 * 11 * 11);
 }
 
-TEST_CASE("the tape prints as text, with leaf names") {
-  const Tensor x = leaf({1}).set_name("blocks.0.weight");
-  const Tensor y = plus(square(x), x);
-  CHECK(graph_text(y).find("square [1] <- blocks.0.weight, saves") != std::string::npos);
-  CHECK(graph_op_names(y) == std::vector<std::string>{"plus", "square"});
-}
-
-TEST_CASE("anomaly detection names the op and the nearest parameter") {
-  const Tensor x = leaf({1e200}).set_name("blocks.3.mlp.fc1.weight");
-  const DetectAnomaly detect;
-  const Tensor fine = plus(x, x);
-  CHECK_THROWS_WITH_AS((void)square(fine),
-                       "anomaly: the first value that is not finite is in the output of 'square', "
-                       "shape [1], near blocks.3.mlp.fc1.weight",
-                       Error);
+TEST_CASE("the names of the ops on a tape are listed once each, sorted") {
+  const Tensor x = leaf({1});
+  CHECK(graph_op_names(square(plus(square(x), x))) == std::vector<std::string>{"plus", "square"});
 }
 
 TEST_CASE("gradcheck accepts a right derivative and names the entry of a wrong one") {
@@ -208,69 +212,4 @@ TEST_CASE(
   CHECK_FALSE(gradcheck(positive_part(1), inputs).ok);
   CHECK(gradcheck(positive_part(1), inputs, {.has_kinks = true}).ok);
   CHECK_FALSE(gradcheck(positive_part(1.001), inputs, {.has_kinks = true}).ok);
-}
-
-TEST_CASE("a gradient is announced once nothing on the tape can add to it") {
-  const Tensor early = leaf({2}), twice = leaf({3}), last = leaf({5}), unused = leaf({7});
-  const Tensor first = plus(square(early), twice), second = plus(square(first), twice);
-  const Tensor y = plus(square(second), last);
-  std::vector<std::pair<const TensorImpl*, double>> announced;
-  const OnCompleteGradient listening([&](const Tensor& complete) {
-    announced.emplace_back(complete.impl().get(), complete.grad().item());
-  });
-  backward(y);
-  REQUIRE(announced.size() == 3);
-  for (std::size_t i = 0; const Tensor& expected : {last, twice, early}) {
-    CHECK(announced[i].first == expected.impl().get());
-    CHECK(announced[i++].second == expected.grad().item());
-  }
-}
-
-TEST_CASE("leaves of a derivative's own tape are announced after it, unless they are read before") {
-  const Tensor x = leaf({2}), inner = leaf({3}), shared = leaf({5});
-  const auto recomputed = [&](const Tensor& input) {
-    return record("inner", input.detach().clone(), {input}, {}, [&](const GradArgs& g) -> Grads {
-      const WithGrad recording;
-      backward(plus(square(inner), square(shared)));
-      return {g.dy};
-    });
-  };
-  const Tensor below = plus(x, shared), y = recomputed(below);
-  set_inner_leaves(y, {inner, shared});
-  std::map<const TensorImpl*, double> announced;
-  const OnCompleteGradient listening([&](const Tensor& complete) {
-    CHECK(announced.emplace(complete.impl().get(), complete.grad().item()).second);
-  });
-  backward(plus(y, inner));
-  const std::map<const TensorImpl*, double> expected{
-      {x.impl().get(), 1}, {inner.impl().get(), 7}, {shared.impl().get(), 11}};
-  CHECK(announced == expected);
-}
-
-TEST_CASE("a frozen leaf of a derivative's own tape is not announced") {
-  const Tensor x = leaf({2}), inner = leaf({3});
-  const Tensor y = record("inner", x.detach().clone(), {x}, {},
-                          [](const GradArgs& g) -> Grads { return {g.dy}; });
-  set_inner_leaves(y, {inner});
-  inner.set_requires_grad(false);
-  std::vector<const TensorImpl*> announced;
-  const OnCompleteGradient listening(
-      [&](const Tensor& complete) { announced.push_back(complete.impl().get()); });
-  backward(y);
-  CHECK(announced == std::vector<const TensorImpl*>{x.impl().get()});
-}
-
-TEST_CASE("leaves that ops read are collected, recorded or not") {
-  const Tensor a = leaf({2}), b = leaf({3}), c = leaf({5});
-  const ReadLeaves all;
-  {
-    const NoGrad not_recording;
-    const ReadLeaves some;
-    static_cast<void>(square(square(c)));
-    REQUIRE(some.leaves().size() == 1);
-    CHECK(some.leaves().front().impl() == c.impl());
-  }
-  static_cast<void>(plus(a, plus(b, b)));
-  static_cast<void>(record_constant("compared", a.detach(), {leaf({7})}));
-  CHECK(all.leaves().size() == 4);
 }

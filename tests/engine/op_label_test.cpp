@@ -9,6 +9,7 @@
 
 #include "engine/autograd.h"
 #include "engine/base/text.h"
+#include "engine/node.h"
 #include "engine/trace.h"
 #include "tests/support/errors.h"
 

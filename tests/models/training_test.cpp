@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/autograd.h"
+#include "engine/completion.h"
 #include "engine/copy.h"
 #include "models/checkpoints/pretrained.h"
 #include "models/classifier.h"

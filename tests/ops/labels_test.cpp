@@ -7,6 +7,7 @@
 
 #include "engine/autograd.h"
 #include "engine/base/text.h"
+#include "engine/node.h"
 #include "engine/trace.h"
 #include "ops/ops.h"
 

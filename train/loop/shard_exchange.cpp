@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "data/loading/batch_source.h"
-#include "engine/autograd.h"
+#include "engine/completion.h"
 #include "train/loop/step_numbers.h"
 #include "train/loop/task.h"
 #include "train/optim/ema.h"

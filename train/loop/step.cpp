@@ -8,6 +8,8 @@
 #include "engine/base/error.h"
 #include "engine/base/lists.h"
 #include "engine/comm/communicator.h"
+#include "engine/completion.h"
+#include "engine/tape_watch.h"
 
 namespace fovea {
 namespace {

@@ -1,0 +1,97 @@
+// Making a node, reading what it saved, and freeing it without recursion.
+#include "engine/node.h"
+
+#include <atomic>
+#include <iterator>
+#include <memory>
+#include <utility>
+
+#include "engine/tensor_impl.h"
+
+namespace fovea {
+namespace {
+
+std::atomic<std::uint64_t> next_sequence{1};
+
+/// The tape's handle of an input: a leaf that receives a gradient is kept, everything else
+/// without its values, which live on only if `saved` has them. An omitted input is a constant.
+Tensor edge_to(const Tensor& input) {
+  if (input.defined() && input.is_leaf() && input.requires_grad()) return input;
+  auto edge = std::make_shared<TensorImpl>();
+  if (input.defined()) {
+    edge->shape = input.shape();
+    edge->dtype = input.dtype();
+    edge->node = input.node();
+    edge->name = input.name();
+  }
+  return Tensor(std::move(edge));
+}
+
+}  // namespace
+
+Node::Node(const OpLabel& op, const Tensor& output, std::span<const Tensor> read,
+           std::span<const Tensor> kept, BackwardFn derivative)
+    : name(op.name()),
+      attributes(op.attributes().begin(), op.attributes().end()),
+      sequence(next_sequence++),
+      output_shape(output.shape()),
+      output_dtype(output.dtype()),
+      backward(std::move(derivative)),
+      multiply_adds(op.multiply_adds) {
+  inputs.reserve(read.size());
+  for (const Tensor& t : read) inputs.push_back(edge_to(t));
+  saved.reserve(kept.size());
+  for (const Tensor& t : kept) {
+    saved.push_back(t.defined() ? Saved{t.detach(), t.version()} : Saved{});
+  }
+}
+
+Node::~Node() { free(); }
+
+std::vector<Tensor> Node::saved_tensors() const {
+  check(!freed, "backward: the tape of '", name,
+        "' was freed by an earlier backward(); run the forward again");
+  std::vector<Tensor> tensors;
+  tensors.reserve(saved.size());
+  for (const Saved& s : saved) {
+    check(!s.tensor.defined() || s.tensor.version() == s.version, "backward: '", name,
+          "' needs a tensor of shape ", s.tensor.defined() ? s.tensor.shape() : Shape{},
+          " that was changed in place after the forward; change a clone() instead");
+    tensors.push_back(s.tensor);
+  }
+  return tensors;
+}
+
+void Node::free() {
+  freed = true;
+  saved.clear();
+  backward = nullptr;
+  inner_leaves.clear();
+  // Inputs may be the last owners of their nodes, whose inputs are then freed here as well.
+  std::vector<Tensor> pending = std::move(inputs);
+  inputs.clear();
+  while (!pending.empty()) {
+    const Tensor t = std::move(pending.back());
+    pending.pop_back();
+    if (!t.defined() || t.impl().use_count() > 1 || t.node() == nullptr) continue;
+    if (t.node().use_count() > 1) continue;
+    std::vector<Tensor>& below = t.node()->inputs;
+    pending.insert(pending.end(), std::make_move_iterator(below.begin()),
+                   std::make_move_iterator(below.end()));
+    below.clear();
+  }
+}
+
+bool GradArgs::needs(int input) const {
+  return node_.inputs[static_cast<std::size_t>(input)].requires_grad();
+}
+
+Tensor GradArgs::accumulator(int input) const {
+  const Tensor& t = node_.inputs[static_cast<std::size_t>(input)];
+  if (!t.is_leaf() || !t.impl()->requires_grad) return {};
+  const Tensor grad = t.grad();
+  const bool usable = grad.defined() && grad.is_contiguous() && grad.dtype() == t.dtype();
+  return usable ? grad : Tensor();
+}
+
+}  // namespace fovea
