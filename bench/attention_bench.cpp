@@ -9,6 +9,7 @@
 #include "engine/autograd.h"
 #include "engine/cpu_isa.h"
 #include "engine/parallel.h"
+#include "engine/random.h"
 #include "ops/attention.h"
 
 namespace {

@@ -12,6 +12,7 @@
 #include "engine/cpu_isa.h"
 #include "engine/formats/safetensors.h"
 #include "engine/parallel.h"
+#include "engine/random.h"
 #include "ops/deformable.h"
 #include "ops/softmax.h"
 

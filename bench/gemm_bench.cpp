@@ -12,6 +12,7 @@
 
 #include "engine/cpu_isa.h"
 #include "engine/parallel.h"
+#include "engine/random.h"
 #include "engine/tensor.h"
 #include "ops/kernels.h"
 #include "ops/product/call.h"

@@ -14,6 +14,7 @@
 
 #include "engine/autograd.h"
 #include "engine/parallel.h"
+#include "engine/random.h"
 #include "ops/activation.h"
 #include "ops/arithmetic.h"
 #include "ops/attention.h"

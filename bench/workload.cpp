@@ -15,6 +15,7 @@
 #include "engine/cuda/runtime.h"
 #include "engine/graph_dump.h"
 #include "engine/parallel.h"
+#include "engine/random.h"
 #include "models/model_as.h"
 #include "models/registry.h"
 #include "models/vae.h"

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "engine/autograd.h"
+#include "engine/random.h"
 #include "engine/rng.h"
 #include "engine/strided.h"
 

@@ -2,17 +2,13 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <initializer_list>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "engine/dtype.h"
-#include "engine/rng.h"
 #include "engine/shape.h"
 #include "engine/storage.h"
 
@@ -127,36 +123,6 @@ class Tensor {
                                  TensorOptions options = {});
 /// Copies `bytes` (row-major elements of the dtype, host byte order).
 [[nodiscard]] Tensor from_bytes(const Shape& shape, DType dtype, std::span<const std::byte> bytes);
-
-/// Elements that someone else owns, for from_memory().
-struct ForeignMemory {
-  void* data = nullptr;  ///< the first element; may be null only if numel() is 0
-  Shape shape{};
-  std::optional<Strides> strides{};  ///< strides in elements, of any sign; empty: packed row-major
-  TensorOptions options{};           ///< the device of `data`
-  /// Called once after the last tensor on this memory is gone; must not throw. Empty: the memory
-  /// outlives all tensors.
-  std::function<void()> release{};
-};
-/// A tensor on that memory, without a copy: ops read and write it in place. The memory must be
-/// aligned to its element type; the 64-byte alignment of fovea's own allocations is not required.
-/// Throws Error when it is misaligned or when shape and strides do not fit; `release` is not
-/// called in that case.
-[[nodiscard]] Tensor from_memory(ForeignMemory memory);
-
-// Random tensors: element i is a function of (seed, stream, i).
-struct UniformRange {
-  double lo = 0, hi = 1;
-};
-struct NormalLaw {
-  double mean = 0, deviation = 1;
-};
-/// Uniform on [lo, hi), e.g. rand_uniform({3, 4}, {-1, 1}, {seed}).
-[[nodiscard]] Tensor rand_uniform(const Shape& shape, UniformRange range, RandomKey key,
-                                  TensorOptions options = {});
-/// Normal by the Box-Muller transform, e.g. rand_normal({3, 4}, {0, 1}, {seed, stream}).
-[[nodiscard]] Tensor rand_normal(const Shape& shape, NormalLaw law, RandomKey key,
-                                 TensorOptions options = {});
 
 /// Human-readable: shape, dtype, corner values, and a warning when some values are not finite.
 std::ostream& operator<<(std::ostream& out, const Tensor& tensor);

@@ -1,6 +1,7 @@
 // The object behind a Tensor handle. Private to engine/.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -8,16 +9,26 @@
 
 namespace fovea {
 
+/// What a tensor is. Three things stand behind the word:
+///
+///     Tensor  ->  TensorImpl  ->  Storage
+///     handle      the tensor      its bytes
+///
+/// Copies of a handle refer to one TensorImpl: one name, one gradient, one place on the tape. A
+/// view (a slice, a transpose, detach()) is a TensorImpl of its own, with its own geometry, on the
+/// same Storage. Element (i, j, ...) is at offset + i strides[0] + j strides[1] + ... of it.
 struct TensorImpl {
   Storage storage;
   std::int64_t offset = 0;  ///< offset of the first element, in elements
   Shape shape;
   Strides strides;
   DType dtype = DType::f32;
-  bool requires_grad = false;
-  std::shared_ptr<Node> node;  ///< null for leaves
-  Tensor grad;
+
+  bool requires_grad = false;  ///< set on leaves; a result requires a gradient if it has a node
+  std::shared_ptr<Node> node;  ///< the op that computed it; null for leaves
+  Tensor grad;                 ///< where backward() adds up; leaves only
   std::string name;
+
   Tensor converted;  ///< the cached result of cached_to(), for the version next to it
   std::uint64_t converted_version = 0;
 };

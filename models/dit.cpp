@@ -2,6 +2,7 @@
 #include "models/dit.h"
 
 #include "engine/autograd.h"
+#include "engine/random.h"
 #include "models/layers/patch_pixels.h"
 #include "ops/activation.h"
 #include "ops/arithmetic.h"

@@ -2,6 +2,7 @@
 #include "models/mae.h"
 
 #include "engine/autograd.h"
+#include "engine/random.h"
 #include "ops/arithmetic.h"
 #include "ops/index.h"
 #include "ops/order.h"

@@ -5,6 +5,8 @@
 #include <numeric>
 #include <optional>
 
+#include "engine/rng.h"
+
 namespace fovea {
 namespace {
 

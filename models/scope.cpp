@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "engine/autograd.h"
+#include "engine/random.h"
 
 namespace fovea {
 namespace {

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/rng.h"
 #include "engine/tensor.h"
 #include "models/layers/token_grid.h"
 

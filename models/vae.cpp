@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "engine/random.h"
 #include "ops/activation.h"
 #include "ops/arithmetic.h"
 #include "ops/reduce.h"

@@ -8,11 +8,13 @@
 // engine: tensors and autograd
 #include "engine/autograd.h"
 #include "engine/completion.h"
+#include "engine/foreign_memory.h"
 #include "engine/formats/safetensors.h"
 #include "engine/gradcheck.h"
 #include "engine/node.h"
 #include "engine/parallel.h"
 #include "engine/profile.h"
+#include "engine/random.h"
 #include "engine/rng.h"
 #include "engine/tape_watch.h"
 #include "engine/tensor.h"

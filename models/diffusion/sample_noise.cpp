@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "engine/base/error.h"
+#include "engine/random.h"
 #include "engine/upload.h"
 #include "ops/view.h"
 

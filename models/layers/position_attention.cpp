@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "engine/random.h"
 #include "ops/activation.h"
 #include "ops/arithmetic.h"
 #include "ops/conv.h"

@@ -1,5 +1,6 @@
 // Sums over shards have the same bits for any number of processes.
 #include "engine/comm/tree_sum.h"
+#include "engine/rng.h"
 
 #include <doctest/doctest.h>
 

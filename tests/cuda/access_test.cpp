@@ -4,6 +4,7 @@
 
 #include "engine/autograd.h"
 #include "engine/cuda/runtime.h"
+#include "engine/random.h"
 #include "ops/ops.h"
 #include "tests/cuda/emulator/machine.h"
 #include "tests/cuda/fake/kernels.h"

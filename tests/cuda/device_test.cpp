@@ -11,6 +11,7 @@
 #include "engine/copy.h"
 #include "engine/cuda/runtime.h"
 #include "engine/kernel.h"
+#include "engine/random.h"
 #include "engine/rng.h"
 #include "ops/attention/call.h"
 #include "ops/conv/call.h"

@@ -11,6 +11,7 @@
 #include "engine/copy.h"
 #include "engine/cuda/launch.cuh"
 #include "engine/cuda/runtime.h"
+#include "engine/random.h"
 #include "engine/tensor.h"
 #include "ops/arithmetic.h"
 #include "ops/dropout.h"

@@ -8,6 +8,7 @@
 #include "engine/comm/exchange_queue.h"
 #include "engine/comm/tree_sum.h"
 #include "engine/copy.h"
+#include "engine/random.h"
 #include "ops/arithmetic.h"
 #include "ops/view.h"
 #include "tests/cuda/fake/queues.h"

@@ -7,6 +7,7 @@
 #include "engine/autograd.h"
 #include "engine/copy.h"
 #include "engine/cuda/runtime.h"
+#include "engine/random.h"
 #include "models/classifier.h"
 #include "models/model_as.h"
 #include "models/registry.h"

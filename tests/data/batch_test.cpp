@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "engine/base/error.h"
+#include "engine/random.h"
 
 namespace fovea {
 namespace {

@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+
 #include "engine/base/error.h"
 #include "tests/data/hash.h"
 

@@ -11,6 +11,7 @@
 
 #include "data/augment/training_pipeline.h"
 #include "engine/base/error.h"
+#include "engine/random.h"
 #include "tests/data/builtin_part.h"
 #include "tests/data/hash.h"
 #include "tests/data/loaded_labels.h"

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/base/error.h"
+#include "engine/random.h"
 
 namespace fovea {
 namespace {

@@ -8,6 +8,7 @@
 #include "engine/autograd.h"
 #include "engine/base/error.h"
 #include "engine/gradcheck.h"
+#include "engine/random.h"
 
 namespace fovea {
 namespace {

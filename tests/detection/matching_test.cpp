@@ -8,6 +8,7 @@
 #include <numeric>
 #include <set>
 
+#include "engine/random.h"
 #include "engine/tensor.h"
 #include "tests/support/errors.h"
 

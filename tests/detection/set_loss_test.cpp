@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "engine/autograd.h"
+#include "engine/random.h"
 #include "ops/activation.h"
 #include "ops/view.h"
 #include "tests/support/errors.h"

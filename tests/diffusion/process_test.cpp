@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "engine/autograd.h"
+#include "engine/random.h"
 #include "models/diffusion/loss.h"
 #include "ops/arithmetic.h"
 #include "ops/view.h"

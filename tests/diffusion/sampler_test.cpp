@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "engine/parallel.h"
+#include "engine/random.h"
 #include "ops/arithmetic.h"
 #include "ops/view.h"
 #include "tests/support/errors.h"

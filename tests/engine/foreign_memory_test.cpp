@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/copy.h"
+#include "engine/foreign_memory.h"
 #include "engine/tensor.h"
 #include "tests/support/errors.h"
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/base/error.h"
+#include "engine/random.h"
 #include "engine/tensor.h"
 
 using namespace fovea;

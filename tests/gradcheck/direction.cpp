@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "engine/autograd.h"
+#include "engine/random.h"
 #include "engine/rng.h"
 #include "ops/arithmetic.h"
 

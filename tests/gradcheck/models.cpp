@@ -6,6 +6,7 @@
 
 #include "engine/autograd.h"
 #include "engine/graph_dump.h"
+#include "engine/random.h"
 #include "models/classifier.h"
 #include "models/depth_model.h"
 #include "models/detector.h"

@@ -8,6 +8,7 @@
 
 #include "engine/base/files.h"
 #include "engine/base/text.h"
+#include "engine/random.h"
 #include "models/model_as.h"
 #include "models/registry.h"
 #include "report/inspect/detector_maps.h"

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "engine/random.h"
 #include "models/registry.h"
 #include "report/inspect/position_maps.h"
 #include "tests/support/temporary_folder.h"

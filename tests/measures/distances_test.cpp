@@ -6,6 +6,7 @@
 
 #include "engine/base/error.h"
 #include "engine/parallel.h"
+#include "engine/random.h"
 #include "engine/tensor.h"
 #include "ops/arithmetic.h"
 #include "ops/matmul.h"

@@ -12,6 +12,7 @@
 #include "engine/base/files.h"
 #include "engine/base/temporary_folder.h"
 #include "engine/formats/numpy/npz_writer.h"
+#include "engine/random.h"
 
 namespace fovea {
 namespace {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/autograd.h"
+#include "engine/random.h"
 #include "ops/arithmetic.h"
 #include "tests/support/f64.h"
 

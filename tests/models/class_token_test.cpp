@@ -9,6 +9,7 @@
 
 #include "engine/autograd.h"
 #include "engine/graph_dump.h"
+#include "engine/random.h"
 #include "models/classifier.h"
 #include "models/model_as.h"
 #include "models/registry.h"

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/autograd.h"
+#include "engine/random.h"
 #include "models/checkpoints/pretrained.h"
 #include "models/model_as.h"
 #include "models/registry.h"

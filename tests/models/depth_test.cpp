@@ -5,6 +5,7 @@
 
 #include "engine/autograd.h"
 #include "engine/base/error.h"
+#include "engine/random.h"
 #include "engine/storage.h"
 #include "models/depth_transformer.h"
 #include "models/model_as.h"

@@ -10,6 +10,7 @@
 
 #include "engine/autograd.h"
 #include "engine/copy.h"
+#include "engine/random.h"
 #include "models/deformable_detr.h"
 #include "models/detection/set_loss.h"
 #include "models/detr.h"

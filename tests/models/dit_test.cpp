@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "engine/autograd.h"
+#include "engine/random.h"
 #include "models/checkpoints/pretrained.h"
 #include "models/model_as.h"
 #include "models/registry.h"

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "engine/random.h"
 #include "models/model.h"
 #include "tests/support/f64.h"
 

@@ -6,6 +6,7 @@
 
 #include <cmath>
 
+#include "engine/random.h"
 #include "models/layers/tokens.h"
 #include "ops/activation.h"
 #include "ops/conv.h"

@@ -12,6 +12,7 @@
 
 #include "engine/autograd.h"
 #include "engine/parallel.h"
+#include "engine/random.h"
 #include "models/checkpoints/pretrained.h"
 #include "models/registry.h"
 #include "models/summary.h"

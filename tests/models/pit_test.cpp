@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/autograd.h"
+#include "engine/random.h"
 #include "engine/storage.h"
 #include "models/classifier.h"
 #include "models/model_as.h"

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "engine/autograd.h"
+#include "engine/random.h"
 #include "models/classifier.h"
 #include "models/config_reader.h"
 #include "models/mae.h"

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/autograd.h"
+#include "engine/random.h"
 #include "models/layers/attention.h"
 #include "models/registry.h"
 #include "ops/relative.h"

@@ -8,6 +8,7 @@
 #include "engine/autograd.h"
 #include "engine/completion.h"
 #include "engine/copy.h"
+#include "engine/random.h"
 #include "models/checkpoints/pretrained.h"
 #include "models/classifier.h"
 #include "models/depth_model.h"

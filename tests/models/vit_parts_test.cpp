@@ -5,6 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "engine/random.h"
 #include "models/classifier.h"
 #include "models/model_as.h"
 #include "models/registry.h"

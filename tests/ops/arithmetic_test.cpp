@@ -10,6 +10,7 @@
 #include "engine/autograd.h"
 #include "engine/copy.h"
 #include "engine/parallel.h"
+#include "engine/random.h"
 #include "ops/activation.h"
 #include "ops/elementwise/map.h"
 #include "tests/support/errors.h"

@@ -11,6 +11,7 @@
 
 #include "engine/autograd.h"
 #include "engine/parallel.h"
+#include "engine/random.h"
 #include "tests/support/values.h"
 
 using namespace fovea;

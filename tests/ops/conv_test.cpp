@@ -9,6 +9,7 @@
 
 #include "engine/autograd.h"
 #include "engine/parallel.h"
+#include "engine/random.h"
 #include "ops/view.h"
 
 using namespace fovea;

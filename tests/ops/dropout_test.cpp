@@ -8,6 +8,7 @@
 
 #include "engine/autograd.h"
 #include "engine/parallel.h"
+#include "engine/random.h"
 
 using namespace fovea;
 

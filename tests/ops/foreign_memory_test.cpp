@@ -6,6 +6,8 @@
 #include <functional>
 #include <vector>
 
+#include "engine/foreign_memory.h"
+#include "engine/random.h"
 #include "ops/ops.h"
 
 using namespace fovea;

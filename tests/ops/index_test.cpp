@@ -7,6 +7,7 @@
 
 #include "engine/autograd.h"
 #include "engine/parallel.h"
+#include "engine/random.h"
 #include "tests/support/errors.h"
 #include "tests/support/values.h"
 

@@ -8,6 +8,7 @@
 #include "engine/autograd.h"
 #include "engine/base/text.h"
 #include "engine/node.h"
+#include "engine/random.h"
 #include "engine/trace.h"
 #include "ops/ops.h"
 

@@ -7,6 +7,7 @@
 
 #include "engine/autograd.h"
 #include "engine/parallel.h"
+#include "engine/random.h"
 #include "ops/softmax.h"
 #include "tests/support/f64.h"
 #include "tests/support/special_values.h"

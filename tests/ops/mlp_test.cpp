@@ -5,6 +5,7 @@
 
 #include "engine/autograd.h"
 #include "engine/parallel.h"
+#include "engine/random.h"
 #include "ops/matmul.h"
 
 using namespace fovea;

@@ -7,6 +7,7 @@
 
 #include "engine/autograd.h"
 #include "engine/parallel.h"
+#include "engine/random.h"
 #include "ops/activation.h"
 #include "ops/arithmetic.h"
 #include "ops/reduce.h"

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "engine/autograd.h"
+#include "engine/random.h"
 #include "ops/arithmetic.h"
 #include "ops/reduce.h"
 #include "tests/support/errors.h"

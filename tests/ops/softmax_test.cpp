@@ -8,6 +8,7 @@
 
 #include "engine/autograd.h"
 #include "engine/parallel.h"
+#include "engine/random.h"
 #include "tests/support/f64.h"
 #include "tests/support/special_values.h"
 #include "tests/support/values.h"

@@ -8,6 +8,7 @@
 
 #include "engine/base/error.h"
 #include "engine/parallel.h"
+#include "engine/random.h"
 #include "ops/view.h"
 #include "tests/support/f64.h"
 #include "tests/support/special_values.h"

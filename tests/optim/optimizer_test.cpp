@@ -7,6 +7,7 @@
 
 #include "engine/autograd.h"
 #include "engine/parallel.h"
+#include "engine/random.h"
 #include "models/scope.h"
 #include "tests/support/f64.h"
 #include "train/optim/gradients.h"

@@ -6,6 +6,7 @@
 #include "data/augment/training_pipeline.h"
 #include "data/evaluation_transform.h"
 #include "data/fields.h"
+#include "engine/random.h"
 #include "ops/view.h"
 #include "tests/support/tiny_run.h"
 #include "train/start/resolve.h"

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "engine/autograd.h"
+#include "engine/random.h"
 
 namespace fovea::tests {
 

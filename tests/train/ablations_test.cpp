@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "engine/autograd.h"
+#include "engine/random.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/tiny_run.h"
 

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/autograd.h"
+#include "engine/random.h"
 #include "models/model_as.h"
 #include "models/registry.h"
 #include "tests/support/errors.h"

@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "engine/profile.h"
+#include "engine/random.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/thread_world.h"
 #include "train/loop/portions.h"

@@ -9,6 +9,7 @@
 
 #include "engine/autograd.h"
 #include "engine/parallel.h"
+#include "engine/random.h"
 #include "models/model_as.h"
 #include "models/registry.h"
 #include "ops/reduce.h"

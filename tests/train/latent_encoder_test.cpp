@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "engine/random.h"
 #include "models/checkpoints/checkpoint.h"
 #include "models/model_as.h"
 #include "models/registry.h"

@@ -11,6 +11,7 @@
 
 #include "engine/autograd.h"
 #include "engine/parallel.h"
+#include "engine/random.h"
 #include "models/registry.h"
 #include "ops/reduce.h"
 #include "ops/view.h"

@@ -9,6 +9,7 @@
 #include "engine/base/files.h"
 #include "engine/base/system_memory.h"
 #include "engine/profile.h"
+#include "engine/random.h"
 #include "engine/storage.h"
 #include "tests/support/errors.h"
 #include "tests/support/temporary_folder.h"

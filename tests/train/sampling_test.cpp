@@ -8,6 +8,7 @@
 #include <set>
 
 #include "engine/parallel.h"
+#include "engine/random.h"
 #include "engine/storage.h"
 #include "models/model_as.h"
 #include "models/registry.h"

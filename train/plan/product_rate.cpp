@@ -8,6 +8,7 @@
 
 #include "engine/autograd.h"
 #include "engine/parallel.h"
+#include "engine/random.h"
 #include "engine/tensor.h"
 #include "ops/matmul.h"
 

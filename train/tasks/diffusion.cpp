@@ -6,6 +6,7 @@
 
 #include "data/figures/contact_sheet.h"
 #include "engine/autograd.h"
+#include "engine/random.h"
 #include "engine/upload.h"
 #include "models/model_as.h"
 #include "ops/reduce.h"

@@ -3,6 +3,7 @@
 
 #include <map>
 
+#include "engine/random.h"
 #include "ops/view.h"
 
 namespace fovea {

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "engine/rng.h"
 #include "engine/tensor.h"
 
 namespace fovea {
