@@ -4,6 +4,7 @@
 
 #include "models/layers/recompute.h"
 #include "ops/activation.h"
+#include "ops/arithmetic.h"
 #include "ops/view.h"
 
 namespace fovea {
@@ -52,8 +53,8 @@ DeformableDecoderLayer::DeformableDecoderLayer(const Scope& s, const DetectorCon
 Tensor DeformableDecoderLayer::operator()(const Tensor& x, const DeformableQueries& queries,
                                           const DeformableMemory& memory, Context& ctx) const {
   const Tensor y = norm2_(x + drop_(self_attn_.within(x + queries.positions, x, {}, ctx), ctx));
-  const Branch read = cross_attn_(y + queries.positions, queries.references, memory, ctx);
-  const Tensor z = norm1_(y + drop_(read, ctx));
+  Branch read = cross_attn_(y + queries.positions, queries.references, memory, ctx);
+  const Tensor z = norm1_(y + drop_(std::move(read), ctx));
   return norm3_(z + mlp_(z, ctx));
 }
 

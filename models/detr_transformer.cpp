@@ -2,6 +2,7 @@
 #include "models/detr_transformer.h"
 
 #include "models/layers/recompute.h"
+#include "ops/arithmetic.h"
 #include "ops/view.h"
 
 namespace fovea {

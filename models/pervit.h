@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "models/classifier.h"
-#include "models/layers/branch.h"
 #include "models/layers/class_head.h"
 #include "models/layers/conv_stem.h"
+#include "models/layers/dropout.h"
 #include "models/layers/mlp.h"
 #include "models/layers/norm.h"
 #include "models/layers/patch_embed.h"

@@ -2,7 +2,9 @@
 #include "models/layers/adaptive_block.h"
 
 #include "models/layers/recompute.h"
+#include "ops/arithmetic.h"
 #include "ops/norm.h"
+#include "ops/view.h"
 
 namespace fovea {
 namespace {

@@ -6,55 +6,37 @@
 #include <utility>
 
 #include "engine/tensor.h"
-#include "models/context.h"
-#include "ops/arithmetic.h"
-#include "ops/dropout.h"
 
 namespace fovea {
 
 /// A residual branch whose last layer is still pending: x + branch fuses the addition of x into
 /// that layer; converted to a Tensor it is the branch alone. The shape is that of x, [B, ...].
+/// Either use runs the layer and takes an rvalue. A branch cannot be copied, so no layer runs
+/// twice.
 class Branch {
  public:
   /// Computes the last layer and adds `x` to it, if `x` is defined.
   using Last = std::function<Tensor(const Tensor& x)>;
+  using Layer = std::function<Tensor(const Tensor& y)>;
+  /// Adds the branch's output `y` to `x`, which may be undefined.
+  using Join = std::function<Tensor(const Tensor& x, const Tensor& y)>;
 
   explicit Branch(Last last) : last_(std::move(last)) {}
+  Branch(Branch&&) = default;
+  Branch& operator=(Branch&&) = default;
 
   // NOLINTNEXTLINE(google-explicit-constructor)
-  [[nodiscard]] operator Tensor() const { return last_({}); }
-  [[nodiscard]] friend Tensor operator+(const Tensor& x, const Branch& branch) {
+  [[nodiscard]] operator Tensor() && { return last_({}); }
+  [[nodiscard]] friend Tensor operator+(const Tensor& x, Branch&& branch) {
     return branch.last_(x);
   }
-  /// The branch with one more layer, f, after its last one.
-  template <class F>
-  [[nodiscard]] Branch then(F f) const {
-    return Branch([last = last_, f = std::move(f)](const Tensor& x) {
-      const Tensor y = f(last({}));
-      return x.defined() ? ops::add(x, y) : y;
-    });
-  }
+  /// The branch with one more layer after its last one.
+  [[nodiscard]] Branch then(Layer layer) &&;
+  /// The branch with another way to add its output.
+  [[nodiscard]] Branch joined(Join join) &&;
 
  private:
   Last last_;
-};
-
-/// Stochastic depth (Huang et al. 2016). In training the branch is dropped for whole images with
-/// probability `rate`, and scaled up for the others. Draws a key in every mode.
-class DropPath {
- public:
-  explicit DropPath(double rate) : rate_(rate) {}
-
-  [[nodiscard]] Branch operator()(Branch branch, Context& ctx) const {
-    const StepKey key = ctx.next_key();
-    if (!ctx.training || rate_ == 0) return branch;
-    return Branch([branch = std::move(branch), rate = rate_, key](const Tensor& x) {
-      return ops::add_drop_path(x, branch, rate, key);
-    });
-  }
-
- private:
-  double rate_;
 };
 
 }  // namespace fovea

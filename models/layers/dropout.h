@@ -1,8 +1,7 @@
-// Dropout: active in training, the identity in evaluation.
+// Dropout and stochastic depth: active in training, the identity in evaluation.
 #pragma once
 
-#include <utility>
-
+#include "models/context.h"
 #include "models/layers/branch.h"
 
 namespace fovea {
@@ -14,18 +13,21 @@ class Dropout {
   explicit Dropout(double rate) : rate_(rate) {}
 
   [[nodiscard]] bool drops(const Context& ctx) const { return ctx.training && rate_ > 0; }
-  [[nodiscard]] Tensor operator()(const Tensor& x, Context& ctx) const {
-    return drops(ctx) ? ops::dropout(x, rate_, ctx.next_key()) : x;
-  }
+  [[nodiscard]] Tensor operator()(const Tensor& x, Context& ctx) const;
   /// Dropout applied to the output of a branch.
-  [[nodiscard]] Branch operator()(Branch branch, Context& ctx) const {
-    if (!drops(ctx)) return branch;
-    return Branch(
-        [branch = std::move(branch), rate = rate_, key = ctx.next_key()](const Tensor& x) {
-          const Tensor left = ops::dropout(branch, rate, key);
-          return x.defined() ? ops::add_drop_path(x, left, 0, key) : left;
-        });
-  }
+  [[nodiscard]] Branch operator()(Branch branch, Context& ctx) const;
+
+ private:
+  double rate_;
+};
+
+/// Stochastic depth (Huang et al. 2016). In training the branch is dropped for whole images with
+/// probability `rate`, and scaled up for the others. Draws a key in every mode.
+class DropPath {
+ public:
+  explicit DropPath(double rate) : rate_(rate) {}
+
+  [[nodiscard]] Branch operator()(Branch branch, Context& ctx) const;
 
  private:
   double rate_;

@@ -2,6 +2,8 @@
 // channel on the output of a residual branch.
 #pragma once
 
+#include <utility>
+
 #include "models/layers/branch.h"
 #include "models/scope.h"
 #include "ops/arithmetic.h"
@@ -18,7 +20,7 @@ class LayerScale {
 
   [[nodiscard]] Branch operator()(Branch branch) const {
     if (!gamma_.defined()) return branch;
-    return branch.then([gamma = gamma_](const Tensor& x) { return x * gamma; });
+    return std::move(branch).then([gamma = gamma_](const Tensor& x) { return x * gamma; });
   }
 
  private:
