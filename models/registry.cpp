@@ -21,6 +21,7 @@
 #include "models/model_as.h"
 #include "models/permuted_vit.h"
 #include "models/pervit.h"
+#include "models/shapes_only.h"
 #include "models/vae.h"
 #include "models/vit.h"
 
@@ -149,7 +150,8 @@ const Family* find_family(std::string_view name) {
 /// Throws if the model's parameters do not fit into this machine's memory, before allocating any.
 void require_memory(const Family& family, const json& settings, const Request& request) {
   const std::int64_t available = available_memory();
-  if (available == 0 || !request.options.device.is_cpu() || ShapesOnly::active()) return;
+  if (available == 0 || !request.options.device.is_cpu() || ShapesOnly::current() != nullptr)
+    return;
   const ShapesOnly shapes("model " + (request.name.empty() ? request.family : request.name),
                           available);
   static_cast<void>(family.build(settings, request));

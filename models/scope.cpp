@@ -6,6 +6,7 @@
 
 #include "engine/autograd.h"
 #include "engine/random.h"
+#include "models/shapes_only.h"
 
 namespace fovea {
 namespace {
@@ -22,29 +23,7 @@ Decay default_decay(std::string_view name, const Shape& shape) {
   return shape.rank() <= 1 || name == "bias" ? Decay::no : Decay::yes;
 }
 
-thread_local ShapesOnly* shapes_only = nullptr;
-
 }  // namespace
-
-ShapesOnly::ShapesOnly(std::string model, std::int64_t most)
-    : model_(std::move(model)), most_(most) {
-  shapes_only = this;
-}
-
-ShapesOnly::~ShapesOnly() { shapes_only = nullptr; }
-
-bool ShapesOnly::active() { return shapes_only != nullptr; }
-
-void ShapesOnly::add(std::int64_t count, DType dtype) {
-  constexpr std::int64_t kEach = 512;  // name, handle and entries in the tables
-  std::int64_t bytes = 0;
-  const bool fits =
-      !__builtin_mul_overflow(count, static_cast<std::int64_t>(size_of(dtype)), &bytes) &&
-      !__builtin_add_overflow(bytes, kEach, &bytes) &&
-      !__builtin_add_overflow(bytes_, bytes, &bytes_) && bytes_ <= most_;
-  check(fits, model_, ": its parameters need more memory than the ", most_ >> 20,
-        " MiB available; use a smaller --embed-dim or --depth");
-}
 
 Init constant(double value) {
   return [value](const Tensor& parameter, RandomKey) { parameter.fill_(value); };
@@ -200,11 +179,8 @@ Parameter Scope::make(std::string_view name, const Shape& shape, const Init& ini
   const std::string path = (*this / name).path_;
   check(!store_->find(path).defined(), "Scope: parameter ", path, " already exists");
   Tensor tensor;
-  if (shapes_only != nullptr) {
-    shapes_only->add(shape.numel(), options.dtype);
-    Strides repeated = shape;
-    for (int axis = 0; axis < shape.rank(); ++axis) repeated[axis] = 0;
-    tensor = zeros({}, options).alias(shape, repeated);
+  if (ShapesOnly* shapes = ShapesOnly::current()) {
+    tensor = shapes->make(shape, options);
   } else {
     tensor = empty(shape, options);
     init(tensor, {store_->seed_, hash_of(path)});

@@ -70,30 +70,6 @@ struct Parameter {
   TokenGrid grid{};         ///< grid that its entries are laid out on; 0 x 0: none
 };
 
-/// While an object of this class is alive, models created by this thread have parameters with
-/// shapes but without values or memory. Use it to find a model's size before allocating it. Only
-/// one may exist at a time.
-class ShapesOnly {
- public:
-  /// Creating a parameter throws Error, naming `model`, as soon as all parameters together would
-  /// need more than `most` bytes.
-  ShapesOnly(std::string model, std::int64_t most);
-  ~ShapesOnly();
-  ShapesOnly(const ShapesOnly&) = delete;
-  ShapesOnly& operator=(const ShapesOnly&) = delete;
-
-  /// Bytes of the parameters created so far.
-  [[nodiscard]] std::int64_t bytes() const { return bytes_; }
-  [[nodiscard]] static bool active();
-
- private:
-  friend class Scope;
-  void add(std::int64_t count, DType dtype);
-
-  std::string model_;
-  std::int64_t most_, bytes_ = 0;
-};
-
 /// All parameters and buffers of a model, in creation order.
 class ParameterStore {
  public:

@@ -7,6 +7,7 @@
 #include "engine/base/json.h"
 #include "models/checkpoints/hub_config.h"
 #include "models/registry.h"
+#include "models/shapes_only.h"
 
 namespace fovea {
 namespace {

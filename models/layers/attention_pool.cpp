@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "ops/attention.h"
+#include "ops/view.h"
 
 namespace fovea {
 

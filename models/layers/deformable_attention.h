@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "models/context.h"
 #include "models/layers/linear.h"
 #include "models/layers/map_cells.h"
 

@@ -5,14 +5,11 @@
 #include <string_view>
 
 #include "models/scope.h"
-#include "ops/view.h"
 
 namespace fovea {
 
 /// Repeats token [1, 1, D] -> [B, count, D].
-[[nodiscard]] inline Tensor repeated(const Tensor& token, std::int64_t B, std::int64_t count) {
-  return ops::expand(token, {B, count, token.size(2)});
-}
+[[nodiscard]] Tensor repeated(const Tensor& token, std::int64_t B, std::int64_t count);
 
 class LearnedToken {
  public:

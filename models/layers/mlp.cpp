@@ -1,6 +1,10 @@
 // Forward pass of the perceptron.
 #include "models/layers/mlp.h"
 
+#include "ops/arithmetic.h"
+#include "ops/mlp.h"
+#include "ops/view.h"
+
 namespace fovea {
 namespace {
 
@@ -46,7 +50,8 @@ Branch Mlp::operator()(const Tensor& x, Context& ctx) const {
   const bool plain = config_.kind == MlpKind::mlp && is_gelu && config_.norm == NormKind::none;
   if (plain && !drop_.drops(ctx)) {
     const auto form = config_.act == Activation::gelu ? ops::GeluForm::erf : ops::GeluForm::tanh;
-    return Branch([x, weights = weights(), form](const Tensor& residual) {
+    const ops::MlpWeights weights{fc1_.weight(), fc1_.bias(), fc2_.weight(), fc2_.bias()};
+    return Branch([x, weights, form](const Tensor& residual) {
       return ops::mlp(x, weights, residual, form);
     });
   }

@@ -8,9 +8,6 @@
 #include "models/layers/dropout.h"
 #include "models/layers/linear.h"
 #include "models/layers/norm.h"
-#include "ops/arithmetic.h"
-#include "ops/mlp.h"
-#include "ops/view.h"
 
 namespace fovea {
 
@@ -46,9 +43,6 @@ class Mlp {
 
  private:
   [[nodiscard]] Tensor hidden(const Tensor& x) const;
-  [[nodiscard]] ops::MlpWeights weights() const {
-    return {fc1_.weight(), fc1_.bias(), fc2_.weight(), fc2_.bias()};
-  }
 
   MlpConfig config_;
   std::optional<Linear> gate_;  ///< fc1_g of a swiglu

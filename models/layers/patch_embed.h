@@ -7,8 +7,6 @@
 #include "models/context.h"
 #include "models/layers/norm.h"
 #include "models/scope.h"
-#include "ops/conv.h"
-#include "ops/view.h"
 
 namespace fovea {
 
@@ -44,60 +42,19 @@ struct PatchEmbedParts {
 class PatchEmbed {
  public:
   PatchEmbed(const Scope& s, const PatchConfig& image, std::int64_t dim,
-             const PatchEmbedParts& parts = {})
-      : PatchEmbed(s, image, dim, torch_default(fan_in(image)), parts) {}
+             const PatchEmbedParts& parts = {});
   /// A patch embedding with other initial weights.
   PatchEmbed(const Scope& s, const PatchConfig& image, std::int64_t dim, const Init& weight,
-             const PatchEmbedParts& parts = {})
-      : image_(image),
-        weight_((s / "proj").param("weight", weight_shape(image, dim), weight)),
-        bias_(make_bias(s, image, dim, parts)),
-        norm_(s.as(Role::embed_norm) / "norm", dim, parts.norm) {}
+             const PatchEmbedParts& parts = {});
 
   /// Throws if the images have another size, unless ctx.any_size or dynamic_img_size.
-  [[nodiscard]] Tensor operator()(const Tensor& images, const Context& ctx) const {
-    if (ctx.any_size || image_.dynamic_img_size) return any_size(images, ctx);
-    const auto [height, width] = image_.img_size;
-    check(images.rank() == 4 && images.size(1) == image_.in_chans && images.size(2) == height &&
-              images.size(3) == width,
-          "PatchEmbed: got images ", images.shape(), ", expected [B, ", image_.in_chans, ", ",
-          height, ", ", width, "]");
-    return embed(images, ctx);
-  }
-
+  [[nodiscard]] Tensor operator()(const Tensor& images, const Context& ctx) const;
   /// Accepts images of any size that divides into whole patches.
-  [[nodiscard]] Tensor any_size(const Tensor& images, const Context& ctx) const {
-    const std::int64_t p = image_.patch_size;
-    check(images.rank() == 4 && images.size(1) == image_.in_chans && images.size(2) >= p &&
-              images.size(3) >= p && images.size(2) % p == 0 && images.size(3) % p == 0,
-          "PatchEmbed: got images ", images.shape(), ", expected [B, ", image_.in_chans,
-          ", H, W] of whole patches of ", p, " x ", p);
-    return embed(images, ctx);
-  }
+  [[nodiscard]] Tensor any_size(const Tensor& images, const Context& ctx) const;
 
  private:
-  static Tensor make_bias(const Scope& s, const PatchConfig& image, std::int64_t dim,
-                          const PatchEmbedParts& parts) {
-    if (!parts.bias) return {};
-    const Init values = parts.bias_values ? parts.bias_values : torch_default(fan_in(image));
-    return (s / "proj").param("bias", {dim}, values);
-  }
-  [[nodiscard]] Tensor embed(const Tensor& images, const Context& ctx) const {
-    const Tensor x = ops::patch_embed(cropped(images).to(ctx.activations), weight_, bias_);
-    return norm_(x.to(ctx.residual()));
-  }
-  [[nodiscard]] Tensor cropped(const Tensor& images) const {
-    if (!image_.crop_to_patches) return images;
-    const auto [rows, columns] = image_.grid_of(images);
-    const std::int64_t p = image_.patch_size;
-    return ops::slice(ops::slice(images, 2, 0, rows * p), 3, 0, columns * p);
-  }
-  static Shape weight_shape(const PatchConfig& image, std::int64_t dim) {
-    return {dim, image.in_chans, image.patch_size, image.patch_size};
-  }
-  static std::int64_t fan_in(const PatchConfig& image) {
-    return image.in_chans * image.patch_size * image.patch_size;
-  }
+  [[nodiscard]] Tensor embed(const Tensor& images, const Context& ctx) const;
+  [[nodiscard]] Tensor cropped(const Tensor& images) const;
 
   PatchConfig image_;
   Tensor weight_, bias_;

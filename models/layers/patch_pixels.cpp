@@ -1,6 +1,8 @@
 // Images to vectors of pixels, one per patch, and back.
 #include "models/layers/patch_pixels.h"
 
+#include "ops/view.h"
+
 namespace fovea {
 
 Tensor patch_pixels(const Tensor& images, std::int64_t p) {

@@ -1,9 +1,7 @@
 // Running statistics of batch normalisation, under PyTorch's names.
 #pragma once
 
-#include "engine/autograd.h"
 #include "models/scope.h"
-#include "ops/arithmetic.h"
 #include "ops/norm.h"
 
 namespace fovea {
@@ -21,16 +19,10 @@ class RunningBuffers {
 
   /// batch_norm() of x; in training also updates the running statistics.
   [[nodiscard]] Tensor normalize(const Tensor& x, const ops::Affine& affine,
-                                 const ops::BatchNormOptions& options) const {
-    if (options.training) count_batch();
-    return ops::batch_norm(x, affine, {mean_, var_}, options);
-  }
+                                 const ops::BatchNormOptions& options) const;
 
  private:
-  void count_batch() const {
-    const NoGrad no_grad;
-    batches_.copy_(batches_.to(DType::f64) + 1.0);  // avoids waiting for a device
-  }
+  void count_batch() const;
 
   Tensor mean_, var_, batches_;
 };

@@ -16,6 +16,7 @@
 #include "models/detr.h"
 #include "models/model_as.h"
 #include "models/registry.h"
+#include "models/shapes_only.h"
 #include "ops/ops.h"
 #include "tests/models/in_f64.h"
 #include "tests/models/outputs.h"

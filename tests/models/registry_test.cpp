@@ -13,6 +13,7 @@
 #include "models/model_as.h"
 #include "models/registry.h"
 #include "models/scope.h"
+#include "models/shapes_only.h"
 #include "models/summary.h"
 #include "ops/view.h"
 #include "tests/support/shapes.h"

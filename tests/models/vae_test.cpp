@@ -11,6 +11,7 @@
 #include "models/checkpoints/pretrained.h"
 #include "models/model_as.h"
 #include "models/registry.h"
+#include "models/shapes_only.h"
 #include "ops/ops.h"
 #include "tests/models/in_f64.h"
 

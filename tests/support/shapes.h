@@ -7,7 +7,7 @@
 #include <string>
 
 #include "models/registry.h"
-#include "models/scope.h"
+#include "models/shapes_only.h"
 
 namespace fovea::tests {
 
