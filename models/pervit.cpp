@@ -76,7 +76,8 @@ PerViTBlock::PerViTBlock(const Scope& s, const PerViTConfig& c, const RelativeEn
       cpe_bias_(c.cpe ? position_filter(s).param("bias", {c.width(index)}, torch_default(9))
                       : Tensor()),
       norm2_(s.as(Role::norm) / "norm2", c.width(index), c.norm_eps),
-      mlp_(s.as(Role::mlp) / "mlp", {c.width(index), c.hidden(index), c.next_width(index)}) {}
+      mlp_(s.as(Role::mlp) / "mlp",
+           {.in = c.width(index), .hidden = c.hidden(index), .out = c.next_width(index)}) {}
 
 Tensor PerViTBlock::operator()(const Tensor& x, Context& ctx) {
   // Computed with its tape here, before the block runs: a recomputed block runs without a tape.

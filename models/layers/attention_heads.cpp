@@ -2,8 +2,10 @@
 #include "models/layers/attention_heads.h"
 
 #include <cmath>
+#include <optional>
 
 #include "models/layers/attend.h"
+#include "models/layers/dropout.h"
 #include "ops/arithmetic.h"
 #include "ops/attention.h"
 #include "ops/reduce.h"

@@ -2,11 +2,9 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 
 #include "engine/base/names.h"
 #include "models/context.h"
-#include "models/layers/dropout.h"
 #include "models/layers/norm.h"
 #include "models/layers/positions.h"
 #include "models/layers/relative_position.h"

@@ -10,11 +10,21 @@
 namespace fovea {
 namespace {
 
-/// x + attention(norm(x)), then x + mlp(norm(x)).
+/// Attention of the first `count` tokens to all: [B, L, D] -> [B, count, D]. The other tokens have
+/// only keys and values.
+Branch attend_first(const Attention& attn, const Tensor& x, std::int64_t count, Context& ctx) {
+  const Tensor q = attn.qkv().queries(ops::slice(x, 1, 0, count));  // [B, count, D]
+  const Tensor kv = attn.qkv().keys_values(x);                      // [B, L, 2 D]
+  return attn.project(attn.heads().few_queries(q, kv), ctx);
+}
+
+/// Equations (2) and (3) of Dosovitskiy et al. 2020, MSA and MLP with layer scale and drop path:
+/// z' = MSA(LN(z)) + z, then MLP(LN(z')) + z'.
 class PreNormBlock : public BlockForm {
  public:
   PreNormBlock(const Scope& s, const EncoderConfig& c, std::int64_t index)
-      : drop_path_(drop_path_of(c.drop_path, index, c.depth)),
+      : is_first_(index == 0),
+        drop_path_(drop_path_of(c.drop_path, index, c.depth)),
         norm1_(s.as(Role::norm) / "norm1", c.embed_dim, c.norm()),
         attn_(s.as(Role::attention) / "attn", c.attention_of(index)),
         ls1_(s / "ls1", c.embed_dim, c.init_values),
@@ -23,25 +33,27 @@ class PreNormBlock : public BlockForm {
         ls2_(s / "ls2", c.embed_dim, c.init_values) {}
 
   [[nodiscard]] Tensor operator()(Tensor x, Context& ctx, const Positions& where) const override {
-    return add_mlp(x + drop_path_(ls1_(attn_(norm1_(x, ctx), ctx, where)), ctx), ctx);
+    x = x + drop_path_(ls1_(attn_(norm1_(x, ctx), ctx, where)), ctx);  // (2) [B, L, D]
+    return x + drop_path_(ls2_(mlp_(norm2_(x, ctx), ctx)), ctx);       // (3) [B, L, D]
   }
 
-  /// With dropout, whose mask is drawn for all tokens, all are computed.
   [[nodiscard]] Tensor first(Tensor x, std::int64_t count, Context& ctx,
                              const Positions& where) const override {
-    if (!attn_.takes_few_queries(ctx) || mlp_.drops(ctx)) {
-      return BlockForm::first(std::move(x), count, ctx, where);
-    }
-    const Tensor read = ops::slice(x, 1, 0, count);  // [B, count, D]
-    return add_mlp(read + drop_path_(ls1_(attn_.first(norm1_(x, ctx), count)), ctx), ctx);
+    if (!takes_few_queries(ctx)) return BlockForm::first(std::move(x), count, ctx, where);
+    Tensor read = ops::slice(x, 1, 0, count);  // [B, count, D]
+    read = read + drop_path_(ls1_(attend_first(attn_, norm1_(x, ctx), count, ctx)), ctx);
+    return read + drop_path_(ls2_(mlp_(norm2_(read, ctx), ctx)), ctx);
   }
 
  private:
-  /// [B, L, D] -> [B, L, D].
-  [[nodiscard]] Tensor add_mlp(const Tensor& x, Context& ctx) const {
-    return x + drop_path_(ls2_(mlp_(norm2_(x, ctx), ctx)), ctx);
+  /// Whether the first tokens are the same without the queries of the others. Not in block 0, where
+  /// positions may move queries and keys, and not with dropout, whose masks are drawn for all
+  /// tokens. The MLP has the dropout rate of attention's output.
+  [[nodiscard]] bool takes_few_queries(const Context& ctx) const {
+    return !is_first_ && !mlp_.drops(ctx) && attn_.heads().takes_few_queries(ctx);
   }
 
+  bool is_first_;
   DropPath drop_path_;
   Norm norm1_;
   Attention attn_;
@@ -106,8 +118,8 @@ Block::Block(const Scope& s, const EncoderConfig& c, std::int64_t index)
     : index_(index), form_(make_form(s, c, index)) {}
 
 Tensor Block::operator()(const Tensor& x, Context& ctx, const Positions& where) const {
-  return run_block(x, ctx, [this, where](const Tensor& in, Context& c) {
-    const Tensor out = (*form_)(in, c, where);
+  return run_block(x, ctx, [this, own = where.of_block(index_)](const Tensor& in, Context& c) {
+    const Tensor out = (*form_)(in, c, own);
     if (c.tap) c.show("feat/" + std::to_string(index_), out);
     return out;
   });
@@ -117,9 +129,10 @@ Tensor Block::first(const Tensor& x, std::int64_t count, Context& ctx,
                     const Positions& where) const {
   if (count == kAllTokens) return (*this)(x, ctx, where);
   if (ctx.tap) return ops::slice((*this)(x, ctx, where), 1, 0, count);
-  return run_block(x, ctx, [this, count, where](const Tensor& in, Context& c) {
-    return form_->first(in, count, c, where);
-  });
+  return run_block(x, ctx,
+                   [this, count, own = where.of_block(index_)](const Tensor& in, Context& c) {
+                     return form_->first(in, count, c, own);
+                   });
 }
 
 std::vector<Block> make_blocks(const Scope& s, const EncoderConfig& c) {

@@ -7,7 +7,7 @@
 #include "models/context.h"
 #include "models/layers/encoder_config.h"
 #include "models/layers/positions.h"
-#include "models/model.h"
+#include "models/scope.h"
 
 namespace fovea {
 

@@ -32,8 +32,8 @@ struct EncoderConfig {
   double drop_path = 0;  ///< rate of the last block; block i of n has drop_path i / (n - 1)
   RelativePosition relative = RelativePosition::none;
   double attn_drop_rate = 0;  ///< dropout rate of the attention weights
-  double proj_drop_rate =
-      0;  ///< dropout rate of the outputs of attention and MLP and of the MLP's hidden layer
+  double proj_drop_rate = 0;  ///< dropout rate of the outputs of attention and MLP, and between the
+                              ///< MLP's layers
 
   BlockKind block_fn = BlockKind::block;
   AttentionKind attn_layer = AttentionKind::attn;
@@ -52,19 +52,36 @@ struct EncoderConfig {
   [[nodiscard]] bool is_differential() const {
     return attn_layer == AttentionKind::diff || block_fn == BlockKind::diff_parallel_scaling;
   }
-  [[nodiscard]] NormConfig norm() const { return {norm_eps, norm_layer}; }
+  /// The kind of a norm that a setting switches on.
+  [[nodiscard]] NormKind norm_if(bool wanted) const { return wanted ? norm_layer : NormKind::none; }
+  [[nodiscard]] NormConfig norm() const { return {.eps = norm_eps, .kind = norm_layer}; }
   [[nodiscard]] HeadsConfig heads_of(std::int64_t block) const {
-    return {embed_dim, num_heads, attn_layer,     qk_norm ? norm_layer : NormKind::none,
-            norm_eps,  relative,  attn_drop_rate, block};
+    return {.dim = embed_dim,
+            .heads = num_heads,
+            .kind = attn_layer,
+            .qk_norm = norm_if(qk_norm),
+            .norm_eps = norm_eps,
+            .relative = relative,
+            .drop_rate = attn_drop_rate,
+            .block = block};
   }
   [[nodiscard]] AttentionConfig attention_of(std::int64_t block) const {
-    return {heads_of(block), qkv_bias, proj_bias, scale_attn_norm ? norm_layer : NormKind::none,
-            proj_drop_rate};
+    return {.heads = heads_of(block),
+            .qkv_bias = qkv_bias,
+            .proj_bias = proj_bias,
+            .scale_norm = norm_if(scale_attn_norm),
+            .proj_drop_rate = proj_drop_rate};
   }
   [[nodiscard]] MlpConfig mlp() const {
-    return {embed_dim, hidden(),  embed_dim, proj_drop_rate,
-            mlp_layer, act_layer, proj_bias, scale_mlp_norm ? norm_layer : NormKind::none,
-            norm_eps};
+    return {.in = embed_dim,
+            .hidden = hidden(),
+            .out = embed_dim,
+            .drop = proj_drop_rate,
+            .kind = mlp_layer,
+            .act = act_layer,
+            .bias = proj_bias,
+            .norm = norm_if(scale_mlp_norm),
+            .norm_eps = norm_eps};
   }
 };
 

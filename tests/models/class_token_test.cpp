@@ -111,14 +111,16 @@ TEST_CASE("the last block computes the class token alone, with the same logits a
 }
 
 TEST_CASE("where the last block needs every token, it computes them") {
-  const std::vector<json> configs{with_class_token("vit", {{"global_pool", "avg"}}),
-                                  with_class_token("vit", {{"attn_drop_rate", 0.2}}),
-                                  with_class_token("vit", {{"proj_drop_rate", 0.2}}),
-                                  with_class_token("vit", {{"irpe", true}}),
-                                  with_class_token("vit", {{"block_fn", "parallel_scaling"}}),
-                                  with_class_token("vit", {{"attn_layer", "diff"}}),
-                                  with_class_token("vit", {{"depth", 1}}),
-                                  with_class_token("cpvt", {{"peg_positions", {0, 1}}})};
+  const std::vector<json> configs{
+      with_class_token("vit", {{"global_pool", "avg"}}),
+      with_class_token("vit", {{"attn_drop_rate", 0.2}}),
+      with_class_token("vit", {{"proj_drop_rate", 0.2}}),
+      with_class_token("vit", {{"irpe", true}}),
+      with_class_token("vit", {{"block_fn", "parallel_scaling"}}),
+      with_class_token("vit", {{"attn_layer", "diff"}}),
+      with_class_token("vit", {{"depth", 1}}),
+      with_class_token("vit", {{"depth", 1}, {"pos_embed_qk_first", true}}),
+      with_class_token("cpvt", {{"peg_positions", {0, 1}}})};
   for (const json& config : configs) {
     CAPTURE(config.dump());
     const Step all = step_of(config, Tokens::all), read = step_of(config, Tokens::read);

@@ -11,14 +11,18 @@
 #include "engine/random.h"
 #include "models/layers/attention.h"
 #include "models/registry.h"
+#include "ops/matmul.h"
+#include "ops/norm.h"
 #include "ops/relative.h"
 #include "ops/softmax.h"
+#include "tests/models/outputs.h"
 #include "tests/support/errors.h"
 #include "tests/support/f64.h"
 
 using namespace fovea;
 using nlohmann::json;
 using tests::check_error;
+using tests::worst_difference;
 
 namespace {
 
@@ -229,6 +233,13 @@ TEST_CASE("positions for the first block's queries and keys reach neither values
   }
   CHECK(worst < 1e-14);
   CHECK(with["feat/0"] != without["feat/0"]);
+  const auto parameter = [&](const char* name) {
+    return model->store().find(std::string("blocks.1.") + name);
+  };
+  const Tensor normed = ops::layer_norm(from_values({2, 7, 12}, with["feat/0"], kF64),
+                                        parameter("norm1.weight"), parameter("norm1.bias"));
+  const Tensor next = ops::linear(normed, parameter("attn.qkv.weight"), parameter("attn.qkv.bias"));
+  CHECK(worst_difference(next.to_vector(), with["attn/1/qkv"]) < 1e-14);
 
   json cpvt = config;  // without PEGs it is the same model
   cpvt["family"] = "cpvt";
