@@ -3,10 +3,6 @@
 
 #include "engine/autograd.h"
 #include "models/checkpoints/checkpoint.h"
-#include "models/layers/recompute.h"
-#include "ops/arithmetic.h"
-#include "ops/reduce.h"
-#include "ops/view.h"
 
 namespace fovea {
 
@@ -18,13 +14,17 @@ CPVT::CPVT(ModelInfo info, const CPVTConfig& c, std::uint64_t seed, TensorOption
       pegs_(at("pos_block", Role::position_encoding), c.pegs, c.encoder.embed_dim),
       blocks_(make_blocks(at("blocks"), c.encoder)),
       norm_(at("norm", Role::norm), c.encoder.embed_dim, c.encoder.norm_eps),
+      // Every pooling but `token` is the mean here.
+      pool_(top(), c.encoder,
+            {.kind = c.global_pool == Pooling::token ? Pooling::token : Pooling::avg,
+             .prefix = c.tokens.prefix()}),
       head_(at("head", Role::head), c.encoder.embed_dim, {c.num_classes}) {}
 
 /// images [B, C, H, W] -> class logits [B, K].
 ClassifierOutput CPVT::forward(const Tensor& images, Context& ctx) {
-  const bool reads_one = config_.global_pool == Pooling::token;
-  const auto [x, where] = encode(images, reads_one ? 1 : kAllTokens, ctx);  // [B, 1 or L, D]
-  return {head_(pool(x, where.grid), ctx), {}};                             // [B, K]
+  const Tensor x = encode(images, pool_.needs(), ctx).x;  // [B, L or 1, D]
+  const Tensor y = pool_(norm_(pool_.choose(x)), ctx);    // [B, D]
+  return {head_(y, ctx), {}};                             // [B, K]
 }
 
 /// At least the first `count` tokens after the last block and its PEGs, with their grid.
@@ -44,13 +44,7 @@ EmbeddedTokens CPVT::encode(const Tensor& images, std::int64_t count, Context& c
 
 PatchTokens CPVT::patch_tokens(const Tensor& images, Context& ctx) {
   const auto [x, where] = encode(images, kAllTokens, ctx);
-  return {norm_(ops::slice(x, 1, where.grid.prefix, x.size(1))), where.grid.size};
-}
-
-/// Pools x [B, L, D] -> [B, D], like ViT.
-Tensor CPVT::pool(const Tensor& x, const TokenGrid& grid) const {
-  if (config_.global_pool == Pooling::token) return norm_(ops::select(x, 1, 0));
-  return ops::mean(norm_(ops::slice(x, 1, grid.prefix, x.size(1))), {1});
+  return {norm_(without_prefix(x, where.grid.prefix)), where.grid.size};
 }
 
 TokenInfo CPVT::tokens() const {

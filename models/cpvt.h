@@ -4,7 +4,6 @@
 
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
-#include <optional>
 #include <vector>
 
 #include "models/layers/peg_stack.h"
@@ -39,7 +38,6 @@ class CPVT : public Classifier {
 
  private:
   [[nodiscard]] EmbeddedTokens encode(const Tensor& images, std::int64_t count, Context& ctx) const;
-  [[nodiscard]] Tensor pool(const Tensor& x, const TokenGrid& grid) const;
 
   CPVTConfig config_;
   TokenEmbedding embed_;
@@ -47,6 +45,7 @@ class CPVT : public Classifier {
   PegStack pegs_;
   std::vector<Block> blocks_;
   Norm norm_;
+  TokenPool pool_;
   ClassHead head_;
 };
 

@@ -3,11 +3,9 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
-#include <optional>
 #include <vector>
 
 #include "models/classifier.h"
-#include "models/layers/attention_pool.h"
 #include "models/layers/block.h"
 #include "models/layers/class_head.h"
 #include "models/layers/patch_embed.h"
@@ -49,8 +47,7 @@ class ViT : public Classifier {
   [[nodiscard]] TokenInfo tokens() const override;
 
  private:
-  [[nodiscard]] EmbeddedTokens encode(const Tensor& images, std::int64_t count, Context& ctx) const;
-  [[nodiscard]] Tensor pool(const Tensor& x, Context& ctx) const;
+  [[nodiscard]] EmbeddedTokens embed(const Tensor& images, Context& ctx) const;
 
   ViTConfig config_;
   TokenEmbedding embed_;
@@ -58,7 +55,7 @@ class ViT : public Classifier {
   Norm norm_pre_;
   std::vector<Block> blocks_;
   Norm norm_;
-  std::optional<AttentionPool> attn_pool_;
+  TokenPool pool_;
   Norm fc_norm_;
   ClassHead head_;
 };
