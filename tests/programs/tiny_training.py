@@ -22,8 +22,13 @@ def tiny_model(program, dim=24, depth=1, heads=2):
     return [*PROGRAMS[program], "--embed-dim", str(dim), "--depth", str(depth), "--num-heads", str(heads)]
 
 
+def family_of(model):
+    """The first word of a model's name: vit, deformable."""
+    return model.split("_")[0]
+
+
 def program_of(flags):
     """The program that trains the model selected by the flags."""
-    family = flags[flags.index("--model") + 1].split("_")[0]
+    family = family_of(flags[flags.index("--model") + 1])
     return {"mae": "train_mae", "dit": "train_diffusion", "vae": "train_vae", "detr": "train_detection",
             "deformable": "train_detection", "depth": "train_depth"}.get(family, "train_cifar")
