@@ -1,16 +1,19 @@
 #!/usr/bin/env python3
-"""Resumes runs of an earlier version: tests/train/old_runs/ contains one of a classifier and one of a masked
-autoencoder, both stopped in mid-epoch.
+"""Resumes runs of earlier versions: tests/train/old_runs/VERSION/TASK contains one of each task, stopped in mid-epoch.
 
     tests/programs/old_runs.py [--build build]
+    tests/programs/old_runs.py --build BUILD --write VERSION/TASK...   writes what these runs must come to, by
+                                                                       their version's own programs
 
-Each is resumed to its end: every tensor of the state must have the same bytes, and every step the same loss, as in the
-version that started the run (resumed.json). Then evaluations, report and compare read its folder. Everything runs
-under the instruction set v2, which gives the same bits on any processor.
+Each is resumed to its end: every tensor of the state must have the same bytes, every step the same loss and fingerprint,
+and the last epoch the same measures as in the version that started the run (resumed.json). Then evaluations, report and
+compare read its folder. Everything runs under the instruction set v2, which gives the same bits on any processor.
 """
 import argparse
+import csv
 import hashlib
 import json
+import math
 import os
 import pathlib
 import shutil
@@ -20,8 +23,15 @@ import sys
 import tempfile
 
 RUNS = pathlib.Path(__file__).resolve().parents[1] / "train" / "old_runs"
-PROGRAMS = {"classifier": "train_cifar", "mae": "train_mae"}
+PROGRAMS = {"classification": "train_cifar", "masked_autoencoding": "train_mae", "diffusion": "train_diffusion",
+            "autoencoding": "train_vae", "detection": "train_detection", "depth": "train_depth"}
+NAMES = ["0.1/classification", "0.1/masked_autoencoding", *(f"0.5/{task}" for task in PROGRAMS)]
+EVALUATED = ["classification", "detection", "depth"]  # by `evaluate`; all by their own program's --eval
 ENVIRONMENT = dict(os.environ, FOVEA_ISA="v2", OMP_NUM_THREADS="1")
+
+
+def program_of(name):
+    return PROGRAMS[name.split("/")[1]]
 
 
 def run(*command, fails=None):
@@ -33,55 +43,94 @@ def run(*command, fails=None):
     return done.stdout
 
 
-def digests(path):
-    """Name -> SHA-256 of a safetensors file's tensors."""
+def read_safetensors(path):
+    """The metadata, and name -> (header entry, bytes) of the tensors."""
     raw = path.read_bytes()
     length, = struct.unpack("<Q", raw[:8])
     header = json.loads(raw[8:8 + length])
     data = raw[8 + length:]
-    return {name: hashlib.sha256(data[slice(*entry["data_offsets"])]).hexdigest()
-            for name, entry in header.items() if name != "__metadata__"}
+    metadata = header.pop("__metadata__")
+    return metadata, {name: (entry, data[slice(*entry["data_offsets"])]) for name, entry in header.items()}
 
 
-def check_resumed(folder, expected):
-    """The names of the differing entries."""
-    now = digests(folder / "state.safetensors")
-    differ = [name for name in sorted(now.keys() | expected["tensors"].keys())
-              if now.get(name) != expected["tensors"].get(name)]
-    steps = [json.loads(line)["loss"] for line in (folder / "steps.jsonl").read_text().splitlines()]
-    return differ + (["losses"] if steps != expected["losses"] else [])
+def digests(path):
+    """Kind of tensor (param, m, ema) -> a digest of the names and the SHA-256 of its tensors."""
+    kinds = {}
+    for name, (_, content) in sorted(read_safetensors(path)[1].items()):
+        line = f"{name} {hashlib.sha256(content).hexdigest()}\n"
+        kinds.setdefault(name.split("/")[0], hashlib.sha256()).update(line.encode())
+    return {kind: digest.hexdigest() for kind, digest in kinds.items()}
+
+
+def last_epoch(folder):
+    """Column -> number of the last line of log.csv, without times."""
+    row = list(csv.DictReader((folder / "log.csv").open()))[-1]
+    return {name: float(value) for name, value in row.items() if value and name not in ("img_s", "seconds")}
+
+
+def outcome(folder):
+    """What a run has come to."""
+    steps = [json.loads(line) for line in (folder / "steps.jsonl").read_text().splitlines()]
+    return {"tensors": digests(folder / "state.safetensors"), "losses": [step["loss"] for step in steps],
+            "fingerprints": [step["fingerprint"] for step in steps if "fingerprint" in step], "last": last_epoch(folder)}
+
+
+def differences(now, expected):
+    """The names of what differs. Logarithms of the C library may round measures otherwise."""
+    differ = [f"tensors {kind}/" for kind in sorted(now["tensors"].keys() | expected["tensors"].keys())
+              if now["tensors"].get(kind) != expected["tensors"].get(kind)]
+    differ += [key for key in ("losses", "fingerprints") if key in expected and now[key] != expected[key]]
+    return differ + [name for name, value in expected.get("last", {}).items()
+                     if not math.isclose(now["last"].get(name, math.nan), value, rel_tol=1e-9)]
+
+
+def resume(build, name, folder):
+    """Resumes the run in the folder to its end and checks what it has come to."""
+    said = run(build / program_of(name), "--resume", "auto", "--output", folder).splitlines()
+    notes = [line for line in said if "setting changed" in line]
+    if notes:
+        sys.exit(f"error: {name}: settings are read as others than they were: {notes}")
+    if any("does not record the run's images" in line for line in said) != name.startswith("0.1/"):
+        sys.exit(f"error: {name}: only states of 0.1 do not know their images, and this must be said")
+    differ = differences(outcome(folder), json.loads((RUNS / name / "resumed.json").read_text()))
+    if differ:
+        sys.exit(f"error: {name}: its own version comes to other {', '.join(differ[:6])}")
 
 
 def check_run(build, name, folder):
     run(build / "report", folder)  # as it was stopped
-    lines = run(build / PROGRAMS[name], "--resume", "auto", "--output", folder).splitlines()
-    notes = [line for line in lines if "setting changed" in line]
-    if notes:
-        sys.exit(f"error: {name}: settings are read as others than they were: {notes}")
-    if not any("does not record the run's images" in line for line in lines):
-        sys.exit(f"error: {name}: nothing is said of a state that does not know its images")
-    differ = check_resumed(folder, json.loads((RUNS / name / "resumed.json").read_text()))
-    if differ:
-        sys.exit(f"error: {name}: {len(differ)} tensors differ: {', '.join(differ[:4])}")
+    resume(build, name, folder)
     run(build / "report", folder)
-    run(build / PROGRAMS[name], "--eval", "--resume", folder, "--workers", "0")
+    said = run(build / program_of(name), "--eval", "--resume", folder, "--workers", "0")
+    loss = f"test loss {last_epoch(folder)['eval_loss']:.4f}"
+    if loss not in said:
+        sys.exit(f"error: {name}: --eval does not print {loss}:\n{said}")
     table = run(build / "compare", f"before={RUNS / name}", f"after={folder}")
     if "after" not in table:
         sys.exit(f"error: {name}: compare shows no line of the run:\n{table}")
-    evaluated = [build / "evaluate", folder, "--dataset", "builtin", "--workers", "0"]
-    run(*evaluated, fails=None if name == "classifier" else "masked autoencoder")
-    print(f"ok   {name}: resumes to the same bits, evaluates, reports and compares")
+    evaluated = name.split("/")[1] in EVALUATED
+    run(build / "evaluate", folder, "--workers", "0", fails=None if evaluated else "expected a classifier")
+    print(f"ok   {name}: resumes to the same bits, evaluates, reports and compares", flush=True)
+
+
+def write_expected(build, name, scratch):
+    folder = shutil.copytree(RUNS / name, scratch / name)
+    run(build / program_of(name), "--resume", "auto", "--output", folder)
+    (RUNS / name / "resumed.json").write_text(json.dumps(outcome(folder), indent=1) + "\n")
 
 
 def main():
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=pathlib.Path, default="build")
-    build = parser.parse_args().build.resolve()
-    with tempfile.TemporaryDirectory() as scratch:
-        for name in PROGRAMS:
-            folder = pathlib.Path(scratch) / name
-            shutil.copytree(RUNS / name, folder)
-            check_run(build, name, folder)
+    parser.add_argument("--write", nargs="+", default=[], metavar="VERSION/TASK")
+    options = parser.parse_args()
+    build = options.build.resolve()
+    with tempfile.TemporaryDirectory() as folder:
+        scratch = pathlib.Path(folder)
+        for name in options.write:
+            write_expected(build, name, scratch)
+        for name in [] if options.write else NAMES:
+            check_run(build, name, shutil.copytree(RUNS / name, scratch / name))
 
 
 if __name__ == "__main__":

@@ -69,10 +69,10 @@ def check_curves(checks):
 
 
 def check_models(checks):
-    settings = json.loads((RUNS / "classifier/config.json").read_text())
+    settings = json.loads((RUNS / "0.1/classification/config.json").read_text())
     hub = checks.folder / "hub"
     hub.mkdir()
-    shutil.copy(RUNS / "classifier/best.safetensors", hub / "model.safetensors")
+    shutil.copy(RUNS / "0.1/classification/best.safetensors", hub / "model.safetensors")
     for what in ("plain", "plain/", "lr=1e-3", "hub", "plain/best.safetensors"):
         code, tree, said = checks.run("summary", what)
         checks.that(f"summary {what}", code == 0 and tree.count(settings["model"]) >= 1 and "multiply-adds" in tree, said)
@@ -104,7 +104,7 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(scratch)
         for name in ("lr=1e-3", "a=b=c", "plain"):
-            shutil.copytree(RUNS / "classifier", folder / name)
+            shutil.copytree(RUNS / "0.1/classification", folder / name)
         (folder / "link").symlink_to(folder / "lr=1e-3")
         checks = Checks(build, folder)
         for check in (check_compare, check_curves, check_models, check_inspect):
