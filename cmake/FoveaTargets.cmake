@@ -64,6 +64,7 @@ if(FOVEA_UNITY STREQUAL "AUTO")
 endif()
 function(fovea_unite target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${unites} UNITY_BUILD_BATCH_SIZE 12)
+  set_source_files_properties(${FOVEA_APART} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()
 
 # -O1 is enough for sources that read settings, write files and call kernels, and for tests. With a

@@ -2,14 +2,17 @@
 """Breaks derivatives, augmentations, training and models one at a time and checks that a test fails each time.
 
     tests/mutants/run.py [--only EXPRESSION] [--build DIR]
+    tests/mutants/run.py --every 3               every third mutant
+    tests/mutants/run.py --every 3 --changed-since COMMIT
+                                                 all mutants of files that changed since, every third of the others
     tests/mutants/run.py --table mutants.md      also writes a table: every mutant, and the test that caught it
     tests/mutants/run.py --check                 builds nothing; checks that every mutant still fits its file
                                                  and that the documents state the right number of mutants
 
-Works on a copy of the tree. A mutant is one replaced piece of text, listed in mutants.txt: blocks of
-`file:`, `why:`, `old:` and `new:` lines. Every `old` must occur exactly once in its file, so that no
-mutant can silently change nothing. A line `suite: test_data *augment*` names the program that must fail
-and the source files of its tests. `suite: parity cpvt_*` compares with those golden files, and
+Works on a copy of the tree in the folder --build; runs with different folders may stand side by side. A mutant is one
+replaced piece of text, listed in mutants.txt: blocks of `file:`, `why:`, `old:` and `new:` lines. Every `old` must occur
+exactly once in its file, so that no mutant can silently change nothing. A line `suite: test_data *augment*` names the
+program that must fail and the source files of its tests. `suite: parity cpvt_*` compares with those golden files, and
 `suite: cases softmax` runs these rows of the op table on the fake CUDA device. The default is gradcheck.
 Exits 1 when a mutant survives or cannot be built.
 """
@@ -89,12 +92,43 @@ def build(build_dir, program):
                           capture_output=True, text=True)
 
 
-def configure(tree, build_dir):
-    command = ["cmake", "-S", tree, "-B", build_dir, "-G", "Ninja", "-DFOVEA_CUDA=OFF",
-               "-DCMAKE_BUILD_TYPE=Release"]
+def configure(tree, build_dir, apart):
+    """`apart`: the files that mutants change, of which each mutant builds one."""
+    command = ["cmake", "-S", tree, "-B", build_dir, "-G", "Ninja", "-DFOVEA_CUDA=OFF", "-DCMAKE_BUILD_TYPE=Release",
+               "-DFOVEA_APART=" + ";".join(str(tree / file) for file in apart)]
+    if "avx2" in pathlib.Path("/proc/cpuinfo").read_text():
+        command.append("-DFOVEA_ONLY_ISA=v3")
+    if shutil.which("ld.lld"):
+        command.append("-DCMAKE_EXE_LINKER_FLAGS=-fuse-ld=lld")
     if shutil.which("ccache"):
         command.append("-DCMAKE_CXX_COMPILER_LAUNCHER=ccache")
     subprocess.run(command, check=True, capture_output=True)
+
+
+def git(*arguments):
+    return subprocess.run(["git", *arguments], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+
+
+def changed_since(commit):
+    """The files that differ from the commit's in more than their place and their #include lines."""
+    fields = git("diff", "--numstat", "-z", "-M", "--ignore-blank-lines", "-I^#include ", commit).split("\0")
+    changed = set(git("ls-files", "-z", "--others", "--exclude-standard").split("\0"))
+    while len(fields) > 1:  # "ADDED\tREMOVED\tPATH", or with an empty PATH and the old and new ones after it
+        added, removed, path = fields.pop(0).split("\t")
+        if not path:
+            _, path = fields.pop(0), fields.pop(0)
+        if (added, removed) != ("0", "0"):
+            changed.add(path)
+    return changed
+
+
+def selected(mutants, options):
+    """Those that fit --only: all of changed files, and every Nth of the others. Mutants of a file follow one another,
+    so that it is built as it was only after the last one."""
+    mutants = [m for m in mutants if re.search(options.only, m["file"] + ": " + m["why"])]
+    changed = changed_since(options.changed_since) if options.changed_since else set()
+    others = [m for m in mutants if m["file"] not in changed][::options.every]
+    return sorted((m for m in mutants if m["file"] in changed or m in others), key=lambda m: m["file"])
 
 
 def run_suite(build_dir, suite):
@@ -178,18 +212,21 @@ def write_table(path, rows):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default="", help="run only mutants whose file or reason fits this regular expression")
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="run only every Nth of them")
+    parser.add_argument("--changed-since", metavar="COMMIT",
+                        help="but all of files that have changed since: not only moved, nor #include lines alone")
     parser.add_argument("--build", default=ROOT / "build-mutants", type=pathlib.Path)
     parser.add_argument("--table", type=pathlib.Path, help="write a Markdown table to this file")
     parser.add_argument("--check", action="store_true", help="build nothing; check that mutants fit their files and documents count them")
     options = parser.parse_args()
     everything = read_mutants(pathlib.Path(__file__).with_name("mutants.txt"))
-    mutants = [m for m in everything if re.search(options.only, m["file"] + ": " + m["why"])]
+    mutants = selected(everything, options)
     if options.check:
         return 1 if check_all(mutants) + check_counts(len(everything)) else 0
     build_dir = options.build.resolve()
     tree = build_dir / "tree"
     copy_tree(tree)
-    configure(tree, build_dir)
+    configure(tree, build_dir, sorted({mutant["file"] for mutant in everything}))
     for suite in sorted({suite_of(mutant) for mutant in mutants}):
         if build(build_dir, suite[0]).returncode != 0 or run_suite(build_dir, suite)[0] != 0:
             sys.exit(f"error: {suite[0]} must build and pass before anything is broken")
