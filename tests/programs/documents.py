@@ -316,7 +316,7 @@ class Sandbox:
         if any(word in arguments for word in ("--help", "--version", "--list-models")):
             return True
         if name == "gradcheck":
-            return len(arguments) == 1 and f'"{arguments[0]}"' in self.op_rows
+            return len(arguments) == 1 and bool(re.search(rf'[{{(]"{re.escape(arguments[0])}"', self.op_rows))
         if not arguments:
             return name == "inspect"  # it lists the analyses; others need an argument or take the newest run
         if name == "summary" and not re.match(r"runs/|(vit|deit|cpvt|pervit)_tiny", arguments[0]):
