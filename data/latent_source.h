@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "engine/formats/safetensors.h"
+#include "engine/formats/metadata.h"
 
 namespace fovea {
 

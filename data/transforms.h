@@ -1,11 +1,11 @@
 // Crops, flips and normalisation of one image, in any format.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <span>
 
 #include "data/image.h"
+#include "data/normalization.h"
 #include "data/resize.h"
 #include "engine/base/names.h"
 
@@ -45,15 +45,6 @@ using PixelBytes = std::span<const std::uint8_t>;
 /// Rotates counter-clockwise by multiples of 90 degrees; throws on odd multiples for an image that
 /// is not square.
 [[nodiscard]] Image turn(const Image& image, int quarters);
-
-/// y = (x - mean) / deviation per channel, where x is in 0 .. 1: u8 / 255, u16 / 65535.
-struct Normalization {
-  std::array<float, 3> mean, deviation;
-};
-inline constexpr Normalization kCifarNormalization = {{0.4914F, 0.4822F, 0.4465F},
-                                                      {0.2470F, 0.2435F, 0.2616F}};
-inline constexpr Normalization kImageNetNormalization = {{0.485F, 0.456F, 0.406F},
-                                                         {0.229F, 0.224F, 0.225F}};
 
 /// Writes [C, height, width] values. Images without three channels are not normalised: u8 and u16
 /// are scaled to 0 .. 1, f32 is unchanged.

@@ -58,12 +58,6 @@ SafetensorsHeader layout(const std::map<std::string, Tensor>& tensors, const std
 
 }  // namespace
 
-std::string value_or(const Metadata& metadata, const std::string& key,
-                     const std::string& otherwise) {
-  const auto found = metadata.find(key);
-  return found == metadata.end() ? otherwise : found->second;
-}
-
 bool is_safetensors(const ByteSource& source) {
   std::array<std::byte, kHeaderLengthBytes + 1> start{};
   if (source.size() < start.size()) return false;

@@ -8,15 +8,10 @@
 #include <vector>
 
 #include "engine/base/files.h"
+#include "engine/formats/metadata.h"
 #include "engine/formats/stored_type.h"
 
 namespace fovea {
-
-/// The metadata in a file's header, text by key.
-using Metadata = std::map<std::string, std::string>;
-/// The value of a key, or `otherwise` if the key is missing.
-[[nodiscard]] std::string value_or(const Metadata& metadata, const std::string& key,
-                                   const std::string& otherwise);
 
 /// Entries and metadata of a file, without tensor data.
 struct SafetensorsList {

@@ -50,6 +50,7 @@ class Exchange {
   Exchange(const Exchange&) = delete;
   Exchange& operator=(const Exchange&) = delete;
 
+  [[nodiscard]] virtual bool has_other_processes() const { return false; }
   /// This process's shards of every batch.
   [[nodiscard]] virtual Shards shards() const { return {}; }
   /// Begins a step of `count` batches. Returns where to read its batches from instead of `source`,

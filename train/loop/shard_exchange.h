@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "engine/comm/communicator.h"
 #include "train/loop/exchange.h"
 #include "train/loop/portions.h"
 #include "train/loop/shard_sums.h"
@@ -14,6 +15,7 @@ class ShardExchange final : public Exchange {
  public:
   ShardExchange(const ExchangedStep& step, const StepPart& part);
 
+  [[nodiscard]] bool has_other_processes() const override { return part_.processes->size() > 1; }
   [[nodiscard]] Shards shards() const override { return part_.shards; }
   /// Loads all batches first if the loss divides by sums over shards (Task::divisors()).
   [[nodiscard]] BatchSource& begin(BatchSource& source, std::int64_t count) override;

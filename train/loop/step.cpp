@@ -2,14 +2,10 @@
 // generator state.
 #include "train/loop/step.h"
 
-#include <vector>
-
 #include "engine/autograd.h"
-#include "engine/base/error.h"
-#include "engine/base/lists.h"
-#include "engine/comm/communicator.h"
 #include "engine/completion.h"
 #include "engine/tape_watch.h"
+#include "train/run/run_context.h"
 
 namespace fovea {
 namespace {
@@ -19,8 +15,8 @@ constexpr std::uint64_t kModelStream = 0x6D6F64656C;  // "model"
 
 /// Whether losses are read before the update: on the CPU, where deferring has no benefit, and if
 /// other processes have to know them.
-bool reads_at_once(const Model& model, const StepPart& part) {
-  return model.device().is_cpu() || part.processes->size() > 1;
+bool reads_at_once(const Model& model, const Exchange& exchange) {
+  return model.device().is_cpu() || exchange.has_other_processes();
 }
 
 std::unique_ptr<Ema> make_ema(const EmaOptions& options, const ParameterStore& store) {
@@ -32,13 +28,14 @@ std::unique_ptr<Ema> make_ema(const EmaOptions& options, const ParameterStore& s
 TrainStep::TrainStep(const StepOptions& options, const RunContext& run, Model& model,
                      std::unique_ptr<const Task> task, const StepPart& part)
     : options_(options),
-      run_(run),
+      seed_(stream_of(kModelStream, run.seed)),
+      precision_(run.precision),
       model_(model),
       task_(std::move(task)),
       optimizer_(model.store(), options.optimizer),
       ema_(make_ema(options.ema, model.store())),
       exchange_(make_exchange({model.store(), *task_, optimizer_, options_.clip, times_}, part)),
-      gate_(options.guard, model.store(), reads_at_once(model, part)) {}
+      gate_(options.guard, model.store(), reads_at_once(model, *exchange_)) {}
 
 std::string TrainStep::run(BatchSource& source, std::int64_t count, double lr, Progress& progress) {
   const DetectAnomaly detect(options_.detect_anomaly);
@@ -86,10 +83,10 @@ TaskLoss TrainStep::forward(const Batch& batch, std::int64_t number) {
   const StageTimer timer(times_.forward, "forward");
   Context ctx;
   ctx.training = true;
-  ctx.activations = run_.precision;
+  ctx.activations = precision_;
   ctx.recompute_blocks = options_.recompute_blocks;
   ctx.any_size = options_.any_size;
-  ctx.seed = stream_of(kModelStream, run_.seed);
+  ctx.seed = seed_;
   ctx.step = static_cast<std::uint64_t>(number);
   return task_->loss(batch, ctx);
 }
@@ -110,21 +107,12 @@ void TrainStep::finish_backward() {
 /// The sum of the squares of the summed gradients; `scale` turns these into means.
 Tensor TrainStep::measure_gradients(double scale) {
   images_ = gate_.numbers().samples();
-  if (optimizer_.steps_done() == 0 && !gate_.loss_is_bad()) require_gradients();
+  const auto is_unused = [this](const Parameter& p) { return task_->is_unused(p); };
+  const bool is_first = optimizer_.steps_done() == 0 && !gate_.loss_is_bad();
+  if (is_first) require_gradients(model_.store(), is_unused);
   Tensor squares = exchange_->squares();
   gate_.numbers().set_gradients(squares, scale);
   return squares;
-}
-
-/// In the first step, every parameter that the task uses must have a gradient.
-void TrainStep::require_gradients() const {
-  std::vector<std::string> missing;
-  for (const Parameter& p : parameters_without_gradient(model_.store())) {
-    if (!task_->is_unused(p)) missing.push_back(p.name);
-  }
-  check(missing.empty(), "training: no gradient reached ", missing.size(),
-        missing.size() == 1 ? " parameter: " : " parameters: ", first_few(missing, 8),
-        "; is the graph cut somewhere?");
 }
 
 Exchange::Tensors TrainStep::moments() const {

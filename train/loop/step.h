@@ -13,10 +13,11 @@
 #include "train/optim/ema.h"
 #include "train/optim/gradients.h"
 #include "train/optim/optimizer.h"
-#include "train/run/run_context.h"
 #include "train/run/timers.h"
 
 namespace fovea {
+
+struct RunContext;
 
 struct EmaOptions {
   bool keep = false;  ///< keep averages of the weights
@@ -70,10 +71,10 @@ class TrainStep {
   void backward(const TaskLoss& loss, double weight);
   void finish_backward();
   [[nodiscard]] Tensor measure_gradients(double scale);
-  void require_gradients() const;
 
   StepOptions options_;
-  RunContext run_;
+  std::uint64_t seed_;
+  DType precision_;  ///< dtype of activations
   Model& model_;
   std::unique_ptr<const Task> task_;
   StageTimes times_;

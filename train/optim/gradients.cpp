@@ -5,6 +5,8 @@
 #include <cmath>
 
 #include "engine/autograd.h"
+#include "engine/base/error.h"
+#include "engine/base/lists.h"
 #include "engine/copy.h"
 #include "ops/arithmetic.h"
 #include "ops/update.h"
@@ -82,14 +84,16 @@ void clip_adaptively(const ParameterStore& store, double factor, double scale) {
   });
 }
 
-std::vector<Parameter> parameters_without_gradient(const ParameterStore& store) {
-  std::vector<Parameter> found;
-  for (const Parameter& parameter : store.parameters()) {
-    if (parameter.tensor.requires_grad() && !parameter.tensor.grad().defined()) {
-      found.push_back(parameter);
-    }
+void require_gradients(const ParameterStore& store,
+                       const std::function<bool(const Parameter&)>& may_lack_one) {
+  std::vector<std::string> missing;
+  for (const Parameter& p : store.parameters()) {
+    const bool lacks_one = p.tensor.requires_grad() && !p.tensor.grad().defined();
+    if (lacks_one && !may_lack_one(p)) missing.push_back(p.name);
   }
-  return found;
+  check(missing.empty(), "training: no gradient reached ", missing.size(),
+        missing.size() == 1 ? " parameter: " : " parameters: ", first_few(missing, 8),
+        "; is the graph cut somewhere?");
 }
 
 std::vector<std::string> parameters_with_bad_gradient(const ParameterStore& store) {

@@ -1,6 +1,7 @@
 // Norms and clipping of all gradients of a model, treated as one long vector.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -54,8 +55,9 @@ void clip_by_value(const ParameterStore& store, double limit);
 /// the factor that the gradients will be multiplied by later.
 void clip_adaptively(const ParameterStore& store, double factor, double scale = 1);
 
-/// Trainable parameters without a gradient.
-[[nodiscard]] std::vector<Parameter> parameters_without_gradient(const ParameterStore& store);
+/// Throws unless every trainable parameter has a gradient, except those that `may_lack_one`.
+void require_gradients(const ParameterStore& store,
+                       const std::function<bool(const Parameter&)>& may_lack_one);
 /// Trainable parameters with a NaN or an infinity in their gradient.
 [[nodiscard]] std::vector<std::string> parameters_with_bad_gradient(const ParameterStore& store);
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "data/fields.h"
+#include "data/loading/training_images.h"
 
 namespace fovea {
 namespace {

@@ -2,13 +2,16 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
-#include "data/loading/training_images.h"
-#include "engine/base/fields.h"
+#include "data/normalization.h"
 #include "engine/device.h"
 #include "engine/dtype.h"
 
 namespace fovea {
+
+class Fields;
+struct TrainingImages;
 
 struct RunContext {
   std::uint64_t seed = 42;  ///< determines all randomness, together with the place in the run
