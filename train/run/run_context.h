@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "data/normalization.h"
 #include "engine/device.h"
@@ -10,7 +11,8 @@
 
 namespace fovea {
 
-class Fields;
+struct Field;
+using Fields = std::vector<Field>;  // engine/base/fields.h
 struct TrainingImages;
 
 struct RunContext {
