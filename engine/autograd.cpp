@@ -76,7 +76,7 @@ struct Visit {
 /// The nodes to visit, the latest first.
 using Frontier = std::map<std::uint64_t, Visit, std::greater<>>;
 
-/// Adds a term to the gradient of the tensor that it belongs to.
+/// Adds a term to the gradient of the tensor that it belongs to, after undoing a broadcast.
 void deliver(const Tensor& x, Tensor term, std::string_view op, Frontier& frontier) {
   check(term.dtype() == x.dtype(), op, ": the derivative gave a gradient of ",
         to_string(term.dtype()), " for an input of ", to_string(x.dtype()));
@@ -141,11 +141,10 @@ void backward(const Tensor& root, const Tensor& cotangent, Tape tape) {
         cotangent.defined() ? cotangent.shape() : Shape{}, " for a root of shape ", root.shape());
   const NoGrad no_grad;
   const CompletionOrder completion(root);
+  Tensor seed = cotangent.defined() ? cotangent.detach().to(root.dtype())
+                                    : ones(root.shape(), root.options());
   Frontier frontier;
-  deliver(root,
-          cotangent.defined() ? cotangent.detach().to(root.dtype())
-                              : ones(root.shape(), root.options()),
-          "backward", frontier);
+  deliver(root, std::move(seed), "backward", frontier);
   while (!frontier.empty()) {
     const Visit visit = std::move(frontier.begin()->second);
     frontier.erase(frontier.begin());
