@@ -9,7 +9,7 @@
 // is 1 or the cotangent, and visits the ops in reverse order of recording: each dy is complete when
 // its op is visited.
 //
-// The node of an op is in node.h; who may watch is in tape_watch.h and completion.h.
+// Nodes are in node.h, watchers in tape_watch.h and completion.h.
 #include "engine/autograd.h"
 
 #include <cstdint>
@@ -58,7 +58,7 @@ void accumulate(Tensor& sum, Tensor term) {
   }
 }
 
-/// The same for the gradient of a leaf, whose buffer stays where it is: others may know it.
+/// The same for the gradient of a leaf, whose buffer stays where it is: others may hold a handle.
 void accumulate_leaf(const Tensor& leaf, Tensor term) {
   TensorImpl& impl = *leaf.impl();
   if (impl.grad.defined()) {

@@ -1,5 +1,5 @@
-// When the gradient of a leaf is complete: after the first op that read the leaf, which backward()
-// visits last among those that did.
+// When the gradient of a leaf is complete: as soon as backward() has visited the first op that read
+// it.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +28,8 @@ class OnCompleteGradient {
   const Complete* before_;
 };
 
-/// Says of the op that made `output` that its derivative runs a tape of its own, which adds to the
-/// gradients of these leaves although they are not among the inputs.
+/// Declares that the derivative of the op that made `output` runs its own tape, which adds to the
+/// gradients of these leaves although they are not among the op's inputs.
 void set_inner_leaves(const Tensor& output, std::vector<Tensor> leaves);
 
 /// The leaves below a root in the order in which a walk of backward() completes them; empty when

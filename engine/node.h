@@ -10,7 +10,7 @@
 
 namespace fovea {
 
-/// Ops only call record(); this is for who walks the tape: backward(), drawings, cost tables.
+/// Ops call only record(). Node is for code that walks the tape: backward(), drawings, cost tables.
 class Node {
  public:
   struct Saved {
@@ -30,8 +30,8 @@ class Node {
   bool freed = false;
   std::vector<Tensor> inner_leaves;  ///< set_inner_leaves()
 
-  Node(const OpLabel& op, const Tensor& output, std::span<const Tensor> inputs,
-       std::span<const Tensor> saved, BackwardFn backward);
+  Node(const OpLabel& op, const Tensor& output, std::span<const Tensor> read,
+       std::span<const Tensor> kept, BackwardFn derivative);
   ~Node();
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;

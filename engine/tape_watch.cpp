@@ -1,6 +1,7 @@
 // This thread's watchers of the tape, and the ones that the engine brings along.
 #include "engine/tape_watch.h"
 
+#include <cassert>
 #include <deque>
 #include <string>
 #include <unordered_set>
@@ -46,7 +47,10 @@ void require_finite(const Tensor& value, std::string_view what, std::string_view
 }  // namespace
 
 TapeWatcher::TapeWatcher() : before_(std::exchange(newest, this)) {}
-TapeWatcher::~TapeWatcher() { newest = before_; }
+TapeWatcher::~TapeWatcher() {
+  assert(newest == this);
+  newest = before_;
+}
 
 void tell_recorded(const OpLabel& op, std::span<const Tensor> inputs, const Tensor& output) {
   for (TapeWatcher* w = newest; w != nullptr; w = w->before_) w->recorded(op, inputs, output);

@@ -1,5 +1,6 @@
-// Watching the tape. Two events happen on it: record() has recorded an op, and backward() has run
-// the derivative of a node. Whatever wants to know is a TapeWatcher; the tape knows none of them.
+// Watching the tape. Two events happen on it: an op has run, and backward() has run the derivative
+// of a node. A TapeWatcher hears both. Profile and OnCompleteGradient, which need times and the end
+// of a visit, are called by the tape itself.
 #pragma once
 
 #include <map>
@@ -12,7 +13,9 @@
 namespace fovea {
 
 /// Hears the events of the thread that made it while it is alive. Several watchers may be alive:
-/// the newest hears an event first. An exception from a watcher ends record() or backward().
+/// the newest hears an event first. They end in the reverse order of their beginning, as local
+/// variables do. An exception from a watcher ends record() or backward(). A watcher that changes in
+/// its events must not be const.
 class TapeWatcher {
  public:
   TapeWatcher();
@@ -20,8 +23,8 @@ class TapeWatcher {
   TapeWatcher(const TapeWatcher&) = delete;
   TapeWatcher& operator=(const TapeWatcher&) = delete;
 
-  /// An op has run: `output` is on the tape if a derivative was kept. Ops without a derivative and
-  /// under NoGrad are heard too.
+  /// An op has run: `output` is on the tape if a derivative was kept. This includes ops
+  /// without a derivative and ops under NoGrad.
   virtual void recorded(const OpLabel& /*op*/, std::span<const Tensor> /*inputs*/,
                         const Tensor& /*output*/) {}
   /// The derivative of a node gave these gradients, one for each of node.inputs. They have not been
@@ -40,7 +43,8 @@ class TapeWatcher {
 /// derivative).
 class DetectAnomaly {
  public:
-  explicit DetectAnomaly(bool on = true);  ///< false: detects nothing
+  /// false: this object detects nothing; an outer one goes on.
+  explicit DetectAnomaly(bool on = true);
 
  private:
   class Check final : public TapeWatcher {

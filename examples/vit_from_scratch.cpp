@@ -1,9 +1,9 @@
 // A vision transformer and its training from scratch: softmax, attention, blocks, AdamW, the loop.
-// The engine gives tensors, the tape, pictures and nine ops: matmul, linear, add (+), mul (*),
+// The library gives tensors, the tape, pictures and nine ops: matmul, linear, add (+), mul (*),
 // reshape, transpose, layer_norm, gelu and cross_entropy.
 //
 //   example_vit_from_scratch [--epochs 3] [--steps N] [--batch 64] [--seed 1]    trains
-//   example_vit_from_scratch --compare    has the library's logits, loss and gradients, in f64
+//   example_vit_from_scratch --compare    compares logits, loss and gradients with the library's
 //
 // Shapes: B images, N tokens of width D, H heads of width D / H, K classes.
 #include <fovea/fovea.h>
@@ -324,11 +324,12 @@ int main(int argc, char** argv) {
   if (argc == 2 && std::string(argv[1]) == "--compare") return compare();
   Flags flags{{"--epochs", 3}, {"--steps", 1'000'000}, {"--batch", 64}, {"--seed", 1}};
   for (int i = 1; i < argc; i += 2) {
-    if (i + 1 == argc || !flags.contains(argv[i])) {
-      std::fprintf(stderr, "error: got %s, expected --compare or a flag with a number\n", argv[i]);
+    const std::int64_t number = i + 1 < argc ? std::atoll(argv[i + 1]) : 0;
+    if (number < 1 || !flags.contains(argv[i])) {
+      std::fprintf(stderr, "error: got %s, expected --compare or a flag and a number\n", argv[i]);
       return 1;
     }
-    flags[argv[i]] = std::atoll(argv[i + 1]);
+    flags[argv[i]] = number;
   }
   return train(flags);
 }

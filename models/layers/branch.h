@@ -11,8 +11,7 @@ namespace fovea {
 
 /// A residual branch whose last layer is still pending: x + branch fuses the addition of x into
 /// that layer; converted to a Tensor it is the branch alone. The shape is that of x, [B, ...].
-/// Either use runs the layer and takes an rvalue. A branch cannot be copied, so no layer runs
-/// twice.
+/// Either use runs the layer, takes an rvalue and leaves the branch empty, so no layer runs twice.
 class Branch {
  public:
   /// Computes the last layer and adds `x` to it, if `x` is defined.
@@ -26,9 +25,9 @@ class Branch {
   Branch& operator=(Branch&&) = default;
 
   // NOLINTNEXTLINE(google-explicit-constructor)
-  [[nodiscard]] operator Tensor() && { return last_({}); }
+  [[nodiscard]] operator Tensor() && { return std::exchange(last_, nullptr)({}); }
   [[nodiscard]] friend Tensor operator+(const Tensor& x, Branch&& branch) {
-    return branch.last_(x);
+    return std::exchange(branch.last_, nullptr)(x);
   }
   /// The branch with one more layer after its last one.
   [[nodiscard]] Branch then(Layer layer) &&;

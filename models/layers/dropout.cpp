@@ -14,7 +14,8 @@ Branch Dropout::operator()(Branch branch, Context& ctx) const {
   return std::move(branch).joined(
       [rate = rate_, key = ctx.next_key()](const Tensor& x, const Tensor& y) {
         const Tensor left = ops::dropout(y, rate, key);
-        return x.defined() ? ops::add_drop_path(x, left, 0, key) : left;  // x may be wider than y
+        return x.defined() ? ops::add_drop_path(x, left, 0, key)
+                           : left;  // x may have a wider dtype than y
       });
 }
 

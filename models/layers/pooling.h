@@ -34,7 +34,7 @@ struct PoolConfig {
   Pooling kind = Pooling::token;
   /// Number of first tokens, class and registers, that are not pooled. `token` reads the first
   /// token, and `none` leaves none out.
-  std::int64_t prefix = 1;
+  std::int64_t prefix;
 };
 
 /// Pools in two steps, between which the model normalises: the choice of tokens, x [B, L, D] ->

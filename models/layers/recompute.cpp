@@ -58,7 +58,7 @@ Tensor run_inputs(std::span<const Tensor> inputs, Context& ctx, const Run& block
   std::vector<Tensor> leaves;
   {
     const NoGrad not_recording;
-    const ReadLeaves read;
+    ReadLeaves read;
     y = block(inputs, ctx);
     leaves = read.leaves();
   }

@@ -57,14 +57,14 @@ TEST_CASE("each op is heard once as it is recorded, each node once as it is diff
 TEST_CASE("the ops of a derivative's own tape are heard as well") {
   const Tensor x = leaf({2}), inner = leaf({3});
   const Tensor y = with_inner_tape(x, inner);
-  const Log log;
+  Log log;
   backward(y);
   CHECK(log.heard == Heard{"square", "d square", "d outer"});
 }
 
 TEST_CASE("ops are heard without gradients and without a derivative, nodes only in backward") {
   const Tensor x = leaf({2});
-  const Log log;
+  Log log;
   {
     const NoGrad not_recording;
     (void)plus(x, x);
@@ -88,7 +88,7 @@ TEST_CASE("a recorded op is heard with its node, a node with gradients that noth
     bool has_added = true, is_freed = true;
   };
   const Tensor x = leaf({3});
-  const Look look;
+  Look look;
   backward(square(x));
   CHECK(look.name == "square");
   CHECK(look.gradient == 6);
@@ -161,6 +161,12 @@ TEST_CASE("anomaly detection names the op whose derivative is not finite, before
   CHECK_FALSE(x.grad().defined());
 }
 
+TEST_CASE("a detection that is off leaves an outer one on") {
+  const DetectAnomaly detect;
+  const DetectAnomaly off(false);
+  CHECK_THROWS_AS((void)record("op", full({1}, NAN), {}, {}, {}), Error);
+}
+
 TEST_CASE("anomaly detection sees ops without a derivative too") {
   const DetectAnomaly detect;
   const Tensor x = full({1}, NAN);
@@ -169,10 +175,10 @@ TEST_CASE("anomaly detection sees ops without a derivative too") {
 
 TEST_CASE("leaves that ops read are collected, recorded or not") {
   const Tensor a = leaf({2}), b = leaf({3}), c = leaf({5});
-  const ReadLeaves all;
+  ReadLeaves all;
   {
     const NoGrad not_recording;
-    const ReadLeaves some;
+    ReadLeaves some;
     static_cast<void>(square(square(c)));
     REQUIRE(some.leaves().size() == 1);
     CHECK(some.leaves().front().impl() == c.impl());

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <functional>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -57,6 +58,8 @@ TEST_CASE("the last layer of a branch runs when the branch is used, and once") {
   const Tensor moved = std::move(named);
   CHECK(runs == 3);
   CHECK(moved.to_vector() == Values{6, 8});
+  CHECK_THROWS_AS((void)(of({10, 20}) + std::move(named)), std::bad_function_call);
+  CHECK(runs == 3);
 }
 
 TEST_CASE("a layer behind a branch acts on its output, before x is added") {

@@ -2,7 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <numeric>
+#include <cmath>
 
 #include "data/loading/batch_source.h"
 #include "engine/autograd.h"
@@ -65,9 +65,10 @@ class Numbered : public BatchSource {
 /// A parameter that is trained by ShardExchange; its gradient is set by hand.
 struct Exchanging {
   explicit Exchanging(Communicator& process, bool has_divisors = false,
-                      std::int64_t shards = kShards)
+                      std::int64_t shards = kShards, bool shards_optimizer = false)
       : task(has_divisors),
-        part{&process, shards_of(shards, process.rank(), process.size())},
+        part{&process, shards_of(shards, process.rank(), process.size()), Summing::tree,
+             shards_optimizer},
         store(1, {}),
         weight(Scope(store).param("weight", {3}, constant(1))),
         optimizer(store, {}),
@@ -86,8 +87,8 @@ struct Exchanging {
 /// A loss whose gradient is `slope` in every element.
 Tensor loss_of(const Tensor& weight, double slope) { return ops::sum(weight * slope, {0}); }
 
-/// One step of two batches: the gradient of batch b and shard s is 10^s (b + 1). Returns the
-/// exchanged gradient, the number of gradients that left early, and the samples.
+/// One step of two batches: the gradient of batch b and shard s is 10^s (b + 1). Returns the first
+/// and the last element of the exchanged gradient, and the samples.
 std::vector<double> step(Exchanging& f) {
   Numbered source(f.part.shards);
   StepNumbers numbers(0);
@@ -138,7 +139,24 @@ TEST_CASE("every process gets the gradients, losses and samples of all shards of
   }
 }
 
-TEST_CASE("gradients leave during the last backward pass of the last shard alone") {
+TEST_CASE("with a sharded optimizer each process keeps a portion, and the first has the whole") {
+  test::in_threads(2, [&](Communicator& process) {
+    Exchanging f(process, false, kShards, /*shards_optimizer=*/true);
+    f.exchange->keep_portions(f.optimizer, nullptr);
+    (void)step(f);
+    CHECK(f.exchange->squares().item() == 3 * 3333 * 3333);  // of the portions of both
+    f.optimizer.step(0.5);
+    f.exchange->share_values();
+    const double value = f.weight.at(0);
+    CHECK(value < 1);  // both have the values of whichever process has updated them
+    CHECK(f.weight.to_vector() == std::vector<double>{value, value, value});
+    const Exchange::Tensors moments = f.exchange->whole(f.optimizer.state(), 2, false);
+    REQUIRE(moments.size() == (process.is_first() ? 2 : 0));
+    if (process.is_first()) CHECK(moments.at("m/weight").shape() == Shape{3});
+  });
+}
+
+TEST_CASE("only the last backward pass of the last shard is listened to") {
   Exchanging f(alone());
   Numbered source(f.part.shards);
   (void)f.exchange->begin(source, 2);

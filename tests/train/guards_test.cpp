@@ -29,7 +29,7 @@ TEST_CASE("z-scores") {
   CHECK(z_score(1, {2.1, 1.9}) < 0);
 }
 
-TEST_CASE("without options nothing is objected to") {
+TEST_CASE("without options no step is skipped") {
   const StepGuard guard({});
   CHECK(guard.skip_reason(kNaN, 1, {}).empty());
   CHECK(guard.skip_reason(1e9, 1, calm(guard, 100)).empty());
@@ -54,6 +54,8 @@ TEST_CASE("spikes stand out once there is something to stand out of") {
   CHECK(contains(guard.skip_reason(2.61, 1, state), "a spike"));
   CHECK(guard.skip_reason(2.59, 1, state).empty());
   CHECK(guard.skip_reason(-50, 1, state).empty());  // falling is fine
+  CHECK(guard.skip_reason(NAN, 1, state).empty());  // stops the run instead
+  CHECK(guard.skip_reason(INFINITY, 1, state).empty());
 }
 
 TEST_CASE("the window holds the last losses") {

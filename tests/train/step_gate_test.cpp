@@ -79,6 +79,7 @@ TEST_CASE("a spike is skipped although its numbers are finite, and is not rememb
   CHECK(contains(f.step(50), "the loss of 50 is a spike"));
   CHECK(f.progress.guard.losses.size() == StepGuard::kFewest);
   CHECK(f.mean.at(0) == doctest::Approx(2.1));
+  CHECK(contains(message_of([&] { (void)f.step(NAN); }), "the loss is NaN"));  // is no spike
 }
 
 TEST_CASE("without --skip-nonfinite a bad step stops the run and names the parameters") {

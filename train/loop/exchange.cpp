@@ -1,7 +1,6 @@
 // The exchange of one shard: batches, gradients and moments stay where they are.
 #include "train/loop/exchange.h"
 
-#include "engine/completion.h"
 #include "train/optim/gradients.h"
 
 namespace fovea {

@@ -8,22 +8,21 @@
 #include <memory>
 #include <string>
 
+#include "engine/comm/communicator.h"
 #include "engine/comm/shards.h"
+#include "engine/completion.h"
 #include "engine/tensor.h"
 
 namespace fovea {
 
 class BatchSource;
 struct ClipOptions;
-class Communicator;
 class Ema;
-class OnCompleteGradient;
 class Optimizer;
 class ParameterStore;
 struct StageTimes;
 class StepNumbers;
 class Task;
-[[nodiscard]] Communicator& alone();
 
 /// This process's part of every step.
 struct StepPart {
@@ -60,27 +59,26 @@ class Exchange {
   /// still computes the others. May be null.
   [[nodiscard]] virtual std::unique_ptr<OnCompleteGradient> sending(std::int64_t shard,
                                                                     bool is_last_batch);
-  /// A shard's gradients are complete. They are taken out of the store if another shard follows.
+  /// Call it when a shard's gradients are complete. With several shards it moves them out of the
+  /// store, until finish().
   virtual void take(std::int64_t shard);
   /// Gives the store the gradients and running statistics of all shards, and `numbers` the losses.
   virtual void finish(StepNumbers& numbers);
 
   /// gradient_squares() of the whole gradient, wherever its parts are.
   [[nodiscard]] virtual Tensor squares() const;
-  /// Gives the others the values of the parameters that this process has updated.
+  /// Sends the parameters that this process has updated to the others.
   virtual void share_values();
 
   /// Keeps moments and averages of this process's portion of the parameters alone, if the
   /// optimizer's state is sharded. `ema` may be null.
   virtual void keep_portions(Optimizer& optimizer, Ema* ema);
   using Tensors = std::map<std::string, Tensor>;
-  /// The wholes of such moments or averages, whose names are those of the parameters after `prefix`
-  /// letters. Other processes than the first get them only `everywhere`, else an empty map.
+  /// The wholes of such moments or averages. Their names are the parameters' names after a prefix
+  /// of `prefix` letters. The first process gets them; the others too if `everywhere`, else an
+  /// empty map.
   [[nodiscard]] virtual Tensors whole(const Tensors& parts, std::size_t prefix,
                                       bool everywhere) const;
-
- protected:
-  [[nodiscard]] const ParameterStore& store() const { return store_; }
 
  private:
   const ParameterStore& store_;

@@ -20,7 +20,9 @@ double z_score(double loss, const std::vector<double>& losses) {
 
 std::string StepGuard::skip_reason(double loss, double gradient_norm,
                                    const GuardState& state) const {
-  if (options_.skip_nonfinite && !std::isfinite(loss)) return text_of("the loss is ", loss);
+  if (!std::isfinite(loss)) {  // without --skip-nonfinite it stops the run, spike or not
+    return options_.skip_nonfinite ? text_of("the loss is ", loss) : std::string();
+  }
   if (options_.skip_nonfinite && !std::isfinite(gradient_norm)) {
     return text_of("the gradient norm is ", gradient_norm);
   }

@@ -24,7 +24,6 @@ class StepGuard {
 
   explicit StepGuard(GuardOptions options) : options_(options) {}
 
-  [[nodiscard]] bool skips_nonfinite() const { return options_.skip_nonfinite; }
   /// True if any check is enabled.
   [[nodiscard]] bool may_skip() const { return options_.skip_nonfinite || options_.zscore; }
   /// The reason to skip a step, or empty. Both numbers may be non-finite.

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "data/loading/batch_source.h"
-#include "engine/completion.h"
 #include "train/loop/step_numbers.h"
 #include "train/loop/task.h"
 #include "train/optim/ema.h"
@@ -89,7 +88,7 @@ void ShardExchange::finish(StepNumbers& numbers) {
 }
 
 Tensor ShardExchange::squares() const {
-  return portions_ == nullptr ? Exchange::squares() : portions_->squares(store());
+  return portions_ == nullptr ? Exchange::squares() : portions_->squares(step_.store);
 }
 
 void ShardExchange::share_values() {
@@ -103,12 +102,12 @@ void ShardExchange::keep_portions(Optimizer& optimizer, Ema* ema) {
   portions_ = std::make_unique<Portions>(sums_.buckets(), *part_.processes);
   const auto portion_of = [this](const Tensor& parameter) { return portions_->of(parameter); };
   optimizer.keep(portion_of, [this] { return squares(); });
-  if (ema != nullptr) ema->keep(store(), portion_of);
+  if (ema != nullptr) ema->keep(step_.store, portion_of);
 }
 
 Exchange::Tensors ShardExchange::whole(const Tensors& parts, std::size_t prefix,
                                        bool everywhere) const {
-  return portions_ == nullptr ? parts : portions_->gather(store(), parts, prefix, everywhere);
+  return portions_ == nullptr ? parts : portions_->gather(step_.store, parts, prefix, everywhere);
 }
 
 std::unique_ptr<Exchange> make_exchange(const ExchangedStep& step, const StepPart& part) {

@@ -4,7 +4,6 @@
 
 #include <memory>
 
-#include "engine/comm/communicator.h"
 #include "train/loop/exchange.h"
 #include "train/loop/portions.h"
 #include "train/loop/shard_sums.h"

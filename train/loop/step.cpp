@@ -3,7 +3,6 @@
 #include "train/loop/step.h"
 
 #include "engine/autograd.h"
-#include "engine/completion.h"
 #include "engine/tape_watch.h"
 #include "train/run/run_context.h"
 
@@ -56,6 +55,7 @@ std::string TrainStep::run(BatchSource& source, std::int64_t count, double lr, P
   }
   progress.forward += count;
   exchange_->finish(gate_.numbers());
+  images_ = gate_.numbers().samples();
 
   const StageTimer timer(times_.optimizer, "optimizer");
   const double scale = 1 / static_cast<double>(count);  // gradients are sums over batches
@@ -98,7 +98,7 @@ void TrainStep::backward(const TaskLoss& loss, double weight) {
   fovea::backward(root, weight == 1 ? Tensor() : full(root.shape(), weight, root.options()));
 }
 
-/// The backward pass of what the model computes once per step.
+/// The backward pass of what the model computes once for all batches of a shard.
 void TrainStep::finish_backward() {
   const StageTimer timer(times_.backward, "backward");
   model_.finish_backward();
@@ -106,7 +106,6 @@ void TrainStep::finish_backward() {
 
 /// The sum of the squares of the summed gradients; `scale` turns these into means.
 Tensor TrainStep::measure_gradients(double scale) {
-  images_ = gate_.numbers().samples();
   const auto is_unused = [this](const Parameter& p) { return task_->is_unused(p); };
   const bool is_first = optimizer_.steps_done() == 0 && !gate_.loss_is_bad();
   if (is_first) require_gradients(model_.store(), is_unused);

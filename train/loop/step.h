@@ -46,7 +46,8 @@ class TrainStep {
   std::string run(BatchSource& source, std::int64_t count, double lr, Progress& progress);
   /// Adds the losses of all steps so far to progress.epoch and .interval. Throws if a loss or
   /// gradient is not finite, unless such steps are skipped. On the CPU, and if an update depends on
-  /// these numbers, run() does this itself; otherwise the device is not waited for until this call.
+  /// these numbers, run() does this itself; otherwise nothing waits for the device before this
+  /// call.
   void read_back(Progress& progress) { gate_.read_back(progress); }
 
   [[nodiscard]] const Task& task() const { return *task_; }
@@ -61,7 +62,9 @@ class TrainStep {
   [[nodiscard]] Exchange::Tensors averages(bool everywhere) const;
   /// Gradient norm of the last step that was read back.
   [[nodiscard]] double gradient_norm() const { return gate_.gradient_norm(); }
-  [[nodiscard]] std::int64_t images() const { return images_; }  ///< of the whole last step
+  [[nodiscard]] std::int64_t images() const {
+    return images_;
+  }  ///< of the last step, skipped or not
   /// Time spent so far, by stage.
   [[nodiscard]] StageTimes& times() { return times_; }
 

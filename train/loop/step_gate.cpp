@@ -1,4 +1,4 @@
-// Reading, skipping and refusing of steps.
+// Reads the numbers of a step, and passes, skips or refuses the step.
 #include "train/loop/step_gate.h"
 
 #include <cmath>

@@ -23,7 +23,7 @@ class StepGate {
   /// Begins a step; `step` is Progress::step. Keeps the running statistics if it may be skipped.
   void begin(std::int64_t step);
   /// Records a batch's loss. False if the step is already known to be bad: it needs no backward
-  /// pass.
+  /// pass. If it is not skipped, it stops the run in skip_reason(), after its last batch.
   [[nodiscard]] bool admit(const TaskLoss& loss, const Batch& batch);
   [[nodiscard]] bool loss_is_bad() { return numbers_.loss_is_bad(); }
   /// The numbers of the current step.

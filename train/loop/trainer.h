@@ -33,6 +33,7 @@ struct ResumeOptions {
   std::optional<StepSize> step_before{};
 };
 
+/// As a BatchSource it gives its step the loader's batches, or with overfit_batch the first one.
 class Trainer : private BatchSource {
  public:
   /// Trains the model on the device of its parameters.

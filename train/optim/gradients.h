@@ -29,7 +29,7 @@ struct ClipOptions {
   std::optional<double> limit{};  ///< empty: no clipping
 };
 
-/// The gradients of a step, which are sums over its batches.
+/// The size of a step's gradients, which are sums over its batches.
 struct GradientSize {
   Tensor squares{};              ///< gradient_squares() of the sums
   std::optional<double> norm{};  ///< norm of the means, if the host knows it

@@ -2,18 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
-#include <vector>
 
 #include "data/normalization.h"
 #include "engine/device.h"
 #include "engine/dtype.h"
 
 namespace fovea {
-
-struct Field;
-using Fields = std::vector<Field>;  // engine/base/fields.h
-struct TrainingImages;
 
 struct RunContext {
   std::uint64_t seed = 42;  ///< determines all randomness, together with the place in the run
@@ -26,14 +20,5 @@ struct RunContext {
   Normalization normalization = kCifarNormalization;
   double bad_image_limit = 0.01;  ///< fraction of broken images at which a run stops
 };
-
-/// `context` must outlive the fields.
-void add_fields(Fields& fields, RunContext& context);
-
-/// The device's name on the command line: "cpu", "cuda", "cuda:1".
-[[nodiscard]] std::string device_name(Device device);
-
-/// The training images of a run, with the context's seed, workers and limits applied.
-[[nodiscard]] TrainingImages images_of(TrainingImages images, const RunContext& context);
 
 }  // namespace fovea

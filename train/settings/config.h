@@ -13,7 +13,7 @@
 #include "train/optim/peak_rate.h"
 #include "train/optim/schedule.h"
 #include "train/run/recorder.h"
-#include "train/run/run_context.h"
+#include "train/run/run_settings.h"
 #include "train/settings/initial_weights.h"
 #include "train/settings/model_settings.h"
 #include "train/settings/run_request.h"

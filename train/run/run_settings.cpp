@@ -1,10 +1,9 @@
 // Fields of the settings shared by all parts of a run, and the loader options derived from them.
-#include "train/run/run_context.h"
+#include "train/run/run_settings.h"
 
 #include <algorithm>
 
 #include "data/fields.h"
-#include "data/loading/training_images.h"
 
 namespace fovea {
 namespace {
