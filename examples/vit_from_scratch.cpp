@@ -5,7 +5,8 @@
 //   example_vit_from_scratch [--epochs 3] [--steps N] [--batch 64] [--seed 1]    trains
 //   example_vit_from_scratch --compare    compares logits, loss and gradients with the library's
 //
-// Shapes: B images, N tokens of width D, H heads of width D / H, K classes.
+// Shapes: B images, N tokens of width D, H heads of width D / H, K classes. A const Tensor is a
+// constant handle, whose numbers may change.
 #include <fovea/fovea.h>
 #include <algorithm>
 #include <cmath>
@@ -32,7 +33,7 @@ constexpr std::int64_t kWidth = 64, kHeads = 4, kDepth = 4, kClasses = 10;
 /// from overflowing. record() puts the derivative on the tape, and backward() calls it.
 template <class T>
 Tensor softmax_of(const Tensor& input) {
-  const OpLabel op("softmax");
+  const OpLabel op("softmax");  // errors name it
   const Tensor in = input.detach().contiguous(), out = empty(in.shape(), in.options());
   const std::int64_t width = in.size(-1);
   for (std::int64_t row = 0; row < in.numel(); row += width) {
@@ -144,8 +145,8 @@ class VisionTransformer {
     return linear(ops::reshape(means, x.shape()), name + ".proj");
   }
 
-  /// Attention moves information between tokens, the perceptron works on each token alone. Both are
-  /// added to x, so the gradient also has a way around them. [B, N, D] -> [B, N, D].
+  /// Attention moves information between tokens; the perceptron works on each token alone. Both are
+  /// added to x, so the gradient also has a path around them. [B, N, D] -> [B, N, D].
   Tensor block(Tensor x, const std::string& name) const {
     x = x + attention(norm(x, name + ".norm1"), name + ".attn");           // (2)
     const Tensor y = linear(norm(x, name + ".norm2"), name + ".mlp.fc1");  // [B, N, 4 D]
@@ -163,7 +164,8 @@ class VisionTransformer {
 ///   v <- b2 v + (1 - b2) g^2     running mean of their squares
 ///   p <- p - lr (m / (1 - b1^t) / (sqrt(v / (1 - b2^t)) + eps) + decay p)
 ///
-/// m and v start at 0 and are too small at first: step t divides them by the sum of their weights.
+/// m and v start at 0 and are too small at first: step t divides them by 1 - b^t, the sum of the
+/// weights that the gradients so far have in them.
 class AdamW {
  public:
   explicit AdamW(const VisionTransformer& model) {
@@ -189,7 +191,7 @@ class AdamW {
         p[i] -= lr * (m / m_sum / (std::sqrt(v / v_sum) + eps) + decay * p[i]);
       }
       parameter.bump_version();  // a tape that still needs the old numbers now reports an error
-      parameter.set_grad({});
+      parameter.set_grad({});    // the next backward() starts from zero
     }
   }
 
@@ -200,7 +202,7 @@ class AdamW {
     std::vector<float> m, v;
   };
   std::vector<Slot> slots_;
-  float t_ = 0;
+  float t_ = 0;  ///< steps, for std::pow
 };
 
 /// The percentage of held-out pictures whose largest logit is that of their class.
@@ -251,8 +253,8 @@ int train(const Flags& flags) {
   return 0;
 }
 
-/// The numbers of a parameter of the library, or their gradients, as this model has them: a matrix
-/// for each of q, k and v.
+/// The values, or the gradients, that this model has for a parameter of the library, which keeps q,
+/// k and v in one tensor called qkv.
 std::vector<double> numbers(const VisionTransformer& model, const std::string& name,
                             bool gradients) {
   const std::size_t at = name.find("qkv");

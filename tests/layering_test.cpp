@@ -77,10 +77,10 @@ const std::map<std::string, std::set<std::string>> kBelow = [] {
       {"data/figures", {"engine/base", "engine", "data"}},
       {"train/optim", {"engine/base", "engine", "ops", "models/depth", "models"}},
   };
-  const auto add = [&below](const std::string& room, std::set<std::string> besides) {
-    besides.insert({"engine/base", "engine", "engine/comm", "engine/formats", "ops",
-                    "models/diffusion", "models/detection", "models/depth", "models", "data",
-                    "data/figures", "train/optim"});
+  std::set<std::string> rows;
+  for (const auto& row : below) rows.insert(row.first);
+  const auto add = [&](const std::string& room, std::set<std::string> besides) {
+    besides.insert(rows.begin(), rows.end());
     below[room] = std::move(besides);
   };
   add("train/run", {});
@@ -91,12 +91,10 @@ const std::map<std::string, std::set<std::string>> kBelow = [] {
   add("train/plan", {"train/run", "train/loop", "train/settings", "train/start"});  // of any task
   const std::set<std::string> train = {"train/run",   "train/loop",  "train/settings",
                                        "train/tasks", "train/start", "train/plan"};
-  for (const char* room : {"report/inspect", "report/measures", "report"}) add(room, train);
-  add("include", train);
-  add("apps", train);
+  for (const char* room : {"include", "report/inspect", "report/measures", "report", "apps"})
+    add(room, train);
   below["apps"].insert({"report/inspect", "report/measures", "report"});
-  below["tests/parity"] = below["apps"];
-  below["tests/parity"].insert("apps");
+  (below["tests/parity"] = below["apps"]).insert("apps");
   return below;
 }();
 

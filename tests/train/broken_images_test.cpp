@@ -1,4 +1,4 @@
-// Broken images: what the user is told about them, and when they are too many.
+// Broken images: notices to the user, and the limit of their number.
 #include "train/loop/broken_images.h"
 
 #include <doctest/doctest.h>

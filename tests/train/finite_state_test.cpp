@@ -1,4 +1,4 @@
-// States that must not be saved, and how that is said.
+// States that must not be saved, and the error about them.
 #include "train/loop/finite_state.h"
 
 #include <doctest/doctest.h>

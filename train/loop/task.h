@@ -20,7 +20,7 @@ namespace fovea {
 class Dataset;
 struct EvaluateOptions;
 struct EvaluationResult;
-class Image;
+struct Image;
 struct ImageSize;
 
 struct TaskLoss {
