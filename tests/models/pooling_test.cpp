@@ -89,11 +89,8 @@ TEST_CASE("map is attention over the tokens after the prefix") {
 
 TEST_CASE("a pool chooses the same from the tokens that it needs as from all") {
   ParameterStore store(1, kF64);
-  for (const auto& [name, kind] : {std::pair{"token", Pooling::token},
-                                   {"avg", Pooling::avg},
-                                   {"max", Pooling::max},
-                                   {"none", Pooling::none}}) {
-    CAPTURE(name);
+  for (const Pooling kind : {Pooling::token, Pooling::avg, Pooling::max, Pooling::none}) {
+    CAPTURE(std::string(name_of(kind)));
     const TokenPool pool(Scope(store), kPoolEncoder, {kind, kFirst});
     const std::int64_t count = pool.needs() == kAllTokens ? kAll : pool.needs();
     CHECK(pool.choose(ops::slice(drawn_tokens(), 1, 0, count)).to_vector() ==

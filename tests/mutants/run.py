@@ -96,8 +96,9 @@ def configure(tree, build_dir, apart):
     """`apart`: the files that mutants change, of which each mutant builds one."""
     command = ["cmake", "-S", tree, "-B", build_dir, "-G", "Ninja", "-DFOVEA_CUDA=OFF", "-DCMAKE_BUILD_TYPE=Release",
                "-DFOVEA_APART=" + ";".join(str(tree / file) for file in apart)]
-    if "avx2" in pathlib.Path("/proc/cpuinfo").read_text():
-        command.append("-DFOVEA_ONLY_ISA=v3")
+    processor = pathlib.Path("/proc/cpuinfo").read_text()
+    if "avx2" in processor:  # the set that the programs choose
+        command.append("-DFOVEA_ONLY_ISA=" + ("v4" if "avx512vl" in processor else "v3"))
     if shutil.which("ld.lld"):
         command.append("-DCMAKE_EXE_LINKER_FLAGS=-fuse-ld=lld")
     if shutil.which("ccache"):
