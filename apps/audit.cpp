@@ -4,10 +4,10 @@
 #include <string>
 #include <utility>
 
-#include "apps/app.h"
-#include "apps/cli.h"
-#include "apps/progress_line.h"
-#include "apps/together.h"
+#include "apps/common/app.h"
+#include "apps/common/cli.h"
+#include "apps/common/progress_line.h"
+#include "apps/common/together.h"
 #include "engine/base/text.h"
 #include "engine/parallel.h"
 #include "train/run/audit.h"

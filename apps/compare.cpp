@@ -4,9 +4,9 @@
 #include <filesystem>
 #include <iostream>
 
-#include "apps/app.h"
-#include "apps/cli.h"
-#include "apps/run_argument.h"
+#include "apps/common/app.h"
+#include "apps/common/cli.h"
+#include "apps/common/run_argument.h"
 #include "engine/base/files.h"
 #include "engine/base/text.h"
 #include "report/compare.h"

@@ -3,8 +3,8 @@
 #include <iostream>
 #include <map>
 
-#include "apps/app.h"
-#include "apps/cli.h"
+#include "apps/common/app.h"
+#include "apps/common/cli.h"
 #include "engine/base/error.h"
 #include "engine/base/text.h"
 #include "engine/formats/safetensors.h"

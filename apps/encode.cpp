@@ -6,13 +6,13 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "apps/app.h"
-#include "apps/cli.h"
-#include "apps/progress_line.h"
-#include "apps/signals.h"
-#include "data/adm_crop.h"
+#include "apps/common/app.h"
+#include "apps/common/cli.h"
+#include "apps/common/progress_line.h"
+#include "apps/common/signals.h"
+#include "data/geometry/adm_crop.h"
 #include "data/loading/loader.h"
-#include "data/sources/latent_file.h"
+#include "data/sources/packed/latent_file.h"
 #include "engine/autograd.h"
 #include "engine/base/text.h"
 #include "engine/device.h"

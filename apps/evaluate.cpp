@@ -4,14 +4,14 @@
 #include <optional>
 #include <set>
 
-#include "apps/app.h"
-#include "apps/cli.h"
-#include "apps/console.h"
-#include "apps/evaluate_depth.h"
-#include "apps/evaluate_detection.h"
+#include "apps/common/app.h"
+#include "apps/common/cli.h"
+#include "apps/common/console.h"
+#include "apps/common/progress_line.h"
+#include "apps/common/together.h"
 #include "apps/evaluate_request.h"
-#include "apps/progress_line.h"
-#include "apps/together.h"
+#include "apps/tasks/evaluate_depth.h"
+#include "apps/tasks/evaluate_detection.h"
 #include "engine/base/files.h"
 #include "engine/comm/local_device.h"
 #include "engine/formats/safetensors.h"

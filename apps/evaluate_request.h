@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/loading.h"
+#include "apps/common/loading.h"
 #include "data/dataset.h"
 #include "engine/base/fields.h"
 #include "engine/comm/communicator.h"

@@ -2,10 +2,10 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "apps/app.h"
-#include "apps/cli.h"
-#include "apps/loading.h"
-#include "apps/progress_line.h"
+#include "apps/common/app.h"
+#include "apps/common/cli.h"
+#include "apps/common/loading.h"
+#include "apps/common/progress_line.h"
 #include "engine/parallel.h"
 #include "models/registry.h"
 #include "report/inspect/inspect.h"

@@ -3,10 +3,10 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "apps/app.h"
-#include "apps/cli.h"
+#include "apps/common/app.h"
+#include "apps/common/cli.h"
+#include "apps/common/progress_line.h"
 #include "apps/measure_request.h"
-#include "apps/progress_line.h"
 #include "engine/base/files.h"
 #include "engine/base/json.h"
 #include "engine/base/sha256.h"

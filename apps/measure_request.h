@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "apps/loading.h"
+#include "apps/common/loading.h"
 #include "data/dataset.h"
 #include "engine/base/fields.h"
 #include "report/measures/feature_space.h"

@@ -2,11 +2,11 @@
 #include <array>
 #include <filesystem>
 
-#include "apps/app.h"
-#include "apps/cli.h"
-#include "apps/progress_line.h"
-#include "apps/signals.h"
-#include "data/sources/pack.h"
+#include "apps/common/app.h"
+#include "apps/common/cli.h"
+#include "apps/common/progress_line.h"
+#include "apps/common/signals.h"
+#include "data/sources/packed/pack.h"
 #include "engine/base/error.h"
 #include "engine/base/files.h"
 #include "engine/parallel.h"

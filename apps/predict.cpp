@@ -1,14 +1,14 @@
 // predict [RUN] IMAGE...: the most likely classes of pictures, or the objects in them.
 #include <iostream>
 
-#include "apps/app.h"
-#include "apps/cli.h"
-#include "apps/loading.h"
-#include "apps/pictures.h"
-#include "apps/predict_depth.h"
-#include "apps/predict_detection.h"
-#include "apps/predictions.h"
-#include "data/sources/class_list.h"
+#include "apps/common/app.h"
+#include "apps/common/cli.h"
+#include "apps/common/loading.h"
+#include "apps/common/pictures.h"
+#include "apps/tasks/predict_depth.h"
+#include "apps/tasks/predict_detection.h"
+#include "apps/tasks/predictions.h"
+#include "data/classes/class_list.h"
 #include "engine/base/files.h"
 #include "engine/base/text.h"
 #include "engine/parallel.h"

@@ -1,9 +1,9 @@
 // report [RUN_DIR...]: writes the report of a run, one self-contained HTML file.
 #include <iostream>
 
-#include "apps/app.h"
-#include "apps/cli.h"
-#include "apps/progress_line.h"
+#include "apps/common/app.h"
+#include "apps/common/cli.h"
+#include "apps/common/progress_line.h"
 #include "engine/parallel.h"
 #include "report/run_report.h"
 

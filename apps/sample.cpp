@@ -2,12 +2,12 @@
 #include <algorithm>
 #include <chrono>
 
-#include "apps/app.h"
-#include "apps/picture_decoder.h"
-#include "apps/progress_line.h"
+#include "apps/common/app.h"
+#include "apps/common/picture_decoder.h"
+#include "apps/common/progress_line.h"
+#include "apps/common/signals.h"
 #include "apps/sample_command.h"
 #include "apps/sample_output.h"
-#include "apps/signals.h"
 #include "data/figures/generated_pictures.h"
 #include "engine/base/text.h"
 #include "engine/parallel.h"

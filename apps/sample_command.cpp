@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "apps/app.h"
-#include "apps/cli.h"
+#include "apps/common/app.h"
+#include "apps/common/cli.h"
 #include "engine/base/error.h"
 #include "engine/base/files.h"
 #include "engine/base/json.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/loading.h"
+#include "apps/common/loading.h"
 #include "engine/base/fields.h"
 #include "models/checkpoints/vae_file.h"
 #include "train/tasks/sampling.h"

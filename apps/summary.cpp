@@ -4,10 +4,10 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "apps/app.h"
-#include "apps/cli.h"
-#include "apps/graph_file.h"
-#include "apps/named_model.h"
+#include "apps/common/app.h"
+#include "apps/common/cli.h"
+#include "apps/common/graph_file.h"
+#include "apps/common/named_model.h"
 #include "engine/base/json.h"
 #include "models/config_reader.h"
 #include "models/registry.h"

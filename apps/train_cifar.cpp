@@ -1,6 +1,6 @@
 // train_cifar: trains a model on the built-in data set, CIFAR-10 or CIFAR-100.
-#include "apps/app.h"
-#include "apps/training.h"
+#include "apps/common/app.h"
+#include "apps/common/training.h"
 
 namespace {
 

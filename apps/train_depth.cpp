@@ -1,6 +1,6 @@
 // train_depth: trains a model that predicts the depth of each pixel.
-#include "apps/app.h"
-#include "apps/training.h"
+#include "apps/common/app.h"
+#include "apps/common/training.h"
 
 namespace {
 

@@ -1,6 +1,6 @@
 // train_detection: trains a detector on any data set with boxes.
-#include "apps/app.h"
-#include "apps/training.h"
+#include "apps/common/app.h"
+#include "apps/common/training.h"
 
 namespace {
 

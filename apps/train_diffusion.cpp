@@ -1,6 +1,6 @@
 // train_diffusion: trains a diffusion transformer on any image data set with classes.
-#include "apps/app.h"
-#include "apps/training.h"
+#include "apps/common/app.h"
+#include "apps/common/training.h"
 
 namespace {
 

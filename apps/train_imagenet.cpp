@@ -1,6 +1,6 @@
 // train_imagenet: trains a model on photographs in class folders, tar shards or packs.
-#include "apps/app.h"
-#include "apps/training.h"
+#include "apps/common/app.h"
+#include "apps/common/training.h"
 
 namespace {
 

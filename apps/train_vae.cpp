@@ -1,6 +1,6 @@
 // train_vae: trains a variational autoencoder on any image data set.
-#include "apps/app.h"
-#include "apps/training.h"
+#include "apps/common/app.h"
+#include "apps/common/training.h"
 
 namespace {
 

@@ -8,10 +8,10 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "apps/app.h"
-#include "apps/cli.h"
-#include "apps/named_model.h"
-#include "apps/together.h"
+#include "apps/common/app.h"
+#include "apps/common/cli.h"
+#include "apps/common/named_model.h"
+#include "apps/common/together.h"
 #include "bench/median.h"
 #include "bench/peer_process.h"
 #include "bench/photographs.h"

@@ -7,8 +7,8 @@
 #include <optional>
 #include <string>
 
-#include "data/resize.h"
-#include "data/sources/pack.h"
+#include "data/geometry/resize.h"
+#include "data/sources/packed/pack.h"
 #include "engine/base/files.h"
 #include "engine/base/temporary_folder.h"
 

@@ -14,7 +14,7 @@
 
 namespace fovea {
 
-struct LatentInfo;  // data/sources/latent_file.h
+struct LatentInfo;  // data/sources/packed/latent_file.h
 
 enum class Split { train, test };
 

@@ -3,7 +3,7 @@
 
 #include "data/augment/mixup.h"
 #include "data/dataset.h"
-#include "data/evaluation_transform.h"
+#include "data/geometry/evaluation_transform.h"
 #include "data/loading/training_images.h"
 #include "engine/base/fields.h"
 

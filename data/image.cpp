@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "data/codecs/codec.h"
-#include "data/pixel_value.h"
-#include "data/transforms.h"
+#include "data/geometry/pixel_value.h"
+#include "data/geometry/transforms.h"
 #include "engine/base/error.h"
 #include "engine/base/files.h"
 #include "engine/base/text.h"

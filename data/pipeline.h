@@ -5,9 +5,9 @@
 #include <functional>
 #include <vector>
 
-#include "data/geometry.h"
+#include "data/geometry/geometry.h"
+#include "data/geometry/transforms.h"
 #include "data/sample.h"
-#include "data/transforms.h"
 #include "engine/rng.h"
 
 namespace fovea {

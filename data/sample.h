@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "data/geometry/resize.h"
 #include "data/image.h"
-#include "data/resize.h"
 
 namespace fovea {
 

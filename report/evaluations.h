@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "data/class_match.h"
+#include "data/classes/class_match.h"
 #include "data/dataset.h"
-#include "data/evaluation_transform.h"
+#include "data/geometry/evaluation_transform.h"
 #include "report/calibration.h"
 #include "report/class_report.h"
 #include "train/tasks/classifier_evaluation.h"

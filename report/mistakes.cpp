@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "data/evaluation_transform.h"
 #include "data/figures/colormap.h"
 #include "data/figures/svg.h"
+#include "data/geometry/evaluation_transform.h"
 #include "engine/base/csv.h"
 #include "engine/base/error.h"
 #include "engine/base/text.h"

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "data/dataset.h"
-#include "data/evaluation_transform.h"
-#include "data/transforms.h"
+#include "data/geometry/evaluation_transform.h"
+#include "data/geometry/transforms.h"
 #include "train/tasks/metrics.h"
 
 namespace fovea {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "data/class_match.h"
+#include "data/classes/class_match.h"
 #include "data/figures/contact_sheet.h"
 #include "engine/base/files.h"
 #include "engine/base/text.h"

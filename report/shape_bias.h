@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "data/sources/category_map.h"
-#include "data/sources/cue_conflict.h"
+#include "data/classes/category_map.h"
+#include "data/sources/files/cue_conflict.h"
 #include "engine/tensor.h"
 #include "models/classifier.h"
 #include "train/loop/evaluation_pass.h"

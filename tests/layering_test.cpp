@@ -182,7 +182,7 @@ const std::vector<Place> kPlaces = {
     {"#include <cuda_runtime", "engine/cuda/.*"},
     {"#include <cublas", "ops/product/cuda_cublaslt\\.h"},
     {"#include <nccl", "engine/comm/nccl\\.cpp|tests/cuda/.*"},
-    {"#include <CLI/", "apps/cli\\.cpp"},
+    {"#include <CLI/", "apps/common/cli\\.cpp"},
     {"#pragma omp", "engine/parallel\\.cpp"},
     {"__CUDACC__", "engine/device\\.h"},
     {"__CUDA_ARCH__", "ops/common/math\\.h"},
@@ -479,7 +479,7 @@ TEST_CASE("a data set is named by its own files and one row") {
     CHECK(found.contains("data/dataset.cpp"));
     for (const std::string& path : found) {
       if (path.starts_with("data/"))
-        CHECK(matches(path, "data/(dataset\\.cpp|sources/" + own + ".*)"));
+        CHECK(matches(path, "data/(dataset\\.cpp|sources/[a-z]+/" + own + ".*)"));
     }
   }
 }
@@ -494,7 +494,7 @@ TEST_CASE("an instruction set is named by its row and by the kernels that use it
     for (const std::string& path : found) {
       CHECK(matches(path,
                     "engine/cpu_isa\\.(h|cpp)|ops/(common/cpu|product|conv)/.*\\.h|"
-                    "data/(resize_passes|augment/affine_sample)\\.cpp"));
+                    "data/(geometry/resize_passes|augment/affine_sample)\\.cpp"));
     }
   }
 }

@@ -3,9 +3,9 @@
 
 #include <cstdint>
 
+#include "data/geometry/resize.h"
+#include "data/geometry/transforms.h"
 #include "data/image.h"
-#include "data/resize.h"
-#include "data/transforms.h"
 
 namespace fovea {
 

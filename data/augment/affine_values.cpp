@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "data/augment/affine_sample.h"
-#include "data/pixel_value.h"
+#include "data/geometry/pixel_value.h"
 
 namespace fovea {
 namespace {

@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "data/transforms.h"
+#include "data/geometry/transforms.h"
 #include "engine/base/error.h"
 
 namespace fovea {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string_view>
 
-#include "data/geometry.h"
+#include "data/geometry/geometry.h"
 #include "engine/rng.h"
 
 namespace fovea {

@@ -5,11 +5,11 @@
 #include <cmath>
 #include <utility>
 
-#include "data/adm_crop.h"
 #include "data/augment/blur.h"
 #include "data/augment/color.h"
 #include "data/augment/policy.h"
-#include "data/detr_resize.h"
+#include "data/geometry/adm_crop.h"
+#include "data/geometry/detr_resize.h"
 #include "engine/base/error.h"
 
 namespace fovea {

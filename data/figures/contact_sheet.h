@@ -1,8 +1,8 @@
 // Contact sheets: many small images in one picture.
 #pragma once
 
+#include "data/geometry/transforms.h"
 #include "data/image.h"
-#include "data/transforms.h"
 #include "engine/tensor.h"
 
 namespace fovea {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "data/transforms.h"
+#include "data/geometry/transforms.h"
 #include "engine/base/error.h"
 
 namespace fovea {

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "data/sources/latents.h"
+#include "data/sources/packed/latents.h"
 
 namespace fovea {
 

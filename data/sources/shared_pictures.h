@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <string>
 
-#include "data/sources/folder_index.h"
+#include "data/sources/files/folder_index.h"
 
 namespace fovea {
 

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "data/loading/sampler.h"
-#include "data/sources/detection_set.h"
+#include "data/sources/boxes/detection_set.h"
 #include "data/sources/some_images.h"
 #include "engine/base/error.h"
 #include "engine/base/files.h"

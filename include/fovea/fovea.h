@@ -26,7 +26,7 @@
 #include "data/augment/mixup.h"
 #include "data/augment/training_pipeline.h"
 #include "data/dataset.h"
-#include "data/evaluation_transform.h"
+#include "data/geometry/evaluation_transform.h"
 #include "data/image.h"
 #include "data/loading/loader.h"
 #include "data/sample.h"

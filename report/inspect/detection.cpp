@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "data/class_match.h"
+#include "data/classes/class_match.h"
 #include "data/figures/boxes.h"
 #include "data/figures/svg.h"
 #include "engine/base/csv.h"

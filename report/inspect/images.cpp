@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "data/evaluation_transform.h"
+#include "data/geometry/evaluation_transform.h"
 #include "data/image.h"
-#include "data/sources/folder_index.h"
+#include "data/sources/files/folder_index.h"
 #include "engine/base/error.h"
 #include "engine/base/text.h"
 

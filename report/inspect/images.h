@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "data/dataset.h"
-#include "data/evaluation_transform.h"
+#include "data/geometry/evaluation_transform.h"
 #include "engine/tensor.h"
 #include "models/model.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "data/evaluation_transform.h"
+#include "data/geometry/evaluation_transform.h"
 #include "engine/base/fields.h"
 #include "engine/base/output_folder.h"
 #include "models/model.h"

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "data/evaluation_transform.h"
+#include "data/geometry/evaluation_transform.h"
 #include "data/pipeline.h"
 #include "engine/base/names.h"
 #include "models/classifier.h"

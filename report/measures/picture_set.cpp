@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <regex>
 
-#include "data/sources/folder_index.h"
+#include "data/sources/files/folder_index.h"
 #include "engine/base/error.h"
 #include "engine/base/files.h"
 #include "engine/base/json.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "data/evaluation_transform.h"
+#include "data/geometry/evaluation_transform.h"
 #include "engine/base/error.h"
 #include "engine/base/text.h"
 #include "engine/rng.h"

@@ -1,9 +1,9 @@
 // Command lines: what is understood, and what is answered to a mistake.
-#include "apps/cli.h"
+#include "apps/common/cli.h"
 
 #include <doctest/doctest.h>
 
-#include "apps/app.h"
+#include "apps/common/app.h"
 #include "train/start/tasks.h"
 
 namespace fovea {

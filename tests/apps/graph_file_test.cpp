@@ -1,5 +1,5 @@
 // Files of --graph. Graphviz is a script here: what matters is how it is found and asked.
-#include "apps/graph_file.h"
+#include "apps/common/graph_file.h"
 
 #include <doctest/doctest.h>
 

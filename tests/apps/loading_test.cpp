@@ -1,6 +1,6 @@
 // What evaluate and predict say about a file: its classes behind a prefix, what is assumed, and
 // what does not fit.
-#include "apps/loading.h"
+#include "apps/common/loading.h"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // Lists of models.
-#include "apps/model_list.h"
+#include "apps/common/model_list.h"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // Models by their names, and by what runs, hubs' folders and files hold.
-#include "apps/named_model.h"
+#include "apps/common/named_model.h"
 
 #include <doctest/doctest.h>
 

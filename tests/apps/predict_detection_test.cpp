@@ -1,12 +1,12 @@
 // predict with a detector: boxes of picture files, COCO's results, drawings, texts.
-#include "apps/predict_detection.h"
+#include "apps/tasks/predict_detection.h"
 
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "data/sources/scenes.h"
+#include "data/sources/drawn/scenes.h"
 #include "engine/base/files.h"
 #include "models/detection/coco_results.h"
 #include "models/registry.h"

@@ -5,10 +5,10 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "apps/loading.h"
-#include "apps/pictures.h"
-#include "apps/predictions.h"
-#include "data/evaluation_transform.h"
+#include "apps/common/loading.h"
+#include "apps/common/pictures.h"
+#include "apps/tasks/predictions.h"
+#include "data/geometry/evaluation_transform.h"
 #include "engine/base/files.h"
 #include "engine/formats/safetensors.h"
 #include "models/checkpoints/pretrained.h"

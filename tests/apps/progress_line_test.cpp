@@ -1,5 +1,5 @@
 // The text of the progress line, and what reaches a file that is no terminal.
-#include "apps/progress_line.h"
+#include "apps/common/progress_line.h"
 
 #include <doctest/doctest.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 // Which part of an argument is a folder, and when two arguments are one run.
-#include "apps/run_argument.h"
+#include "apps/common/run_argument.h"
 
 #include <doctest/doctest.h>
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "apps/app.h"
-#include "apps/cli.h"
+#include "apps/common/app.h"
+#include "apps/common/cli.h"
 #include "engine/cuda/runtime.h"
 #include "tests/cuda/seeds.h"
 #include "tests/support/op_case.h"

@@ -1,5 +1,5 @@
 // ADM's centre crop: sizes in between, and the filters.
-#include "data/adm_crop.h"
+#include "data/geometry/adm_crop.h"
 
 #include <doctest/doctest.h>
 

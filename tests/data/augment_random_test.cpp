@@ -8,7 +8,7 @@
 #include "data/augment/blur.h"
 #include "data/augment/color.h"
 #include "data/augment/training_pipeline.h"
-#include "data/transforms.h"
+#include "data/geometry/transforms.h"
 #include "engine/base/error.h"
 #include "tests/data/hash.h"
 #include "tests/data/statistics.h"

@@ -8,9 +8,9 @@
 #include "data/augment/affine.h"
 #include "data/augment/blur.h"
 #include "data/augment/color.h"
-#include "data/evaluation_transform.h"
-#include "data/geometry.h"
-#include "data/transforms.h"
+#include "data/geometry/evaluation_transform.h"
+#include "data/geometry/geometry.h"
+#include "data/geometry/transforms.h"
 #include "engine/base/error.h"
 #include "tests/data/hash.h"
 

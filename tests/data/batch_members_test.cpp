@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "data/augment/training_pipeline.h"
-#include "data/geometry.h"
+#include "data/geometry/geometry.h"
 #include "data/loading/loader.h"
 #include "engine/base/error.h"
 #include "engine/base/files.h"

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "data/sources/builtin.h"
+#include "data/sources/drawn/builtin.h"
 
 namespace fovea::tests {
 

@@ -1,5 +1,5 @@
 // The built-in pictures never change, and no single pixel gives the class away.
-#include "data/sources/builtin.h"
+#include "data/sources/drawn/builtin.h"
 
 #include <doctest/doctest.h>
 

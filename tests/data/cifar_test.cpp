@@ -1,5 +1,5 @@
 // CIFAR files: reading, finding, and one test per documented Error.
-#include "data/sources/cifar.h"
+#include "data/sources/packed/cifar.h"
 
 #include <doctest/doctest.h>
 

@@ -1,10 +1,10 @@
 // Which class of a data set is which of a model's.
-#include "data/class_match.h"
+#include "data/classes/class_match.h"
 
 #include <doctest/doctest.h>
 
-#include "data/sources/builtin.h"
-#include "data/sources/class_list.h"
+#include "data/classes/class_list.h"
+#include "data/sources/drawn/builtin.h"
 #include "engine/base/unicode.h"
 #include "tests/data/photographs.h"
 #include "tests/support/temporary_folder.h"

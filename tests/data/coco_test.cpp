@@ -1,5 +1,5 @@
 // COCO's annotation files: their content, its order, and the errors for damaged files.
-#include "data/sources/coco.h"
+#include "data/sources/boxes/coco.h"
 
 #include <doctest/doctest.h>
 

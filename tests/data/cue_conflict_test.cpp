@@ -1,13 +1,13 @@
 // Pictures whose shape and texture disagree: what their names say, and drawn ones.
-#include "data/sources/cue_conflict.h"
+#include "data/sources/files/cue_conflict.h"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <map>
 
-#include "data/sources/builtin.h"
-#include "data/sources/category_map.h"
+#include "data/classes/category_map.h"
+#include "data/sources/drawn/builtin.h"
 #include "tests/data/hash.h"
 #include "tests/data/photographs.h"
 #include "tests/support/temporary_folder.h"

@@ -1,9 +1,9 @@
 // Pictures with depth maps in two folders.
-#include "data/sources/depth_pairs.h"
+#include "data/sources/dense/depth_pairs.h"
 
 #include <doctest/doctest.h>
 
-#include "data/depth_png.h"
+#include "data/codecs/depth_png.h"
 #include "data/sources/verify.h"
 #include "engine/base/files.h"
 #include "tests/data/photographs.h"

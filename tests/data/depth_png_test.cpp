@@ -1,5 +1,5 @@
 // Depth maps as 16-bit PNG files.
-#include "data/depth_png.h"
+#include "data/codecs/depth_png.h"
 
 #include <doctest/doctest.h>
 

@@ -1,9 +1,9 @@
 // The errors and notices about a detector's data set before the first step.
-#include "data/sources/detection_check.h"
+#include "data/sources/boxes/detection_check.h"
 
 #include <doctest/doctest.h>
 
-#include "data/sources/scenes.h"
+#include "data/sources/drawn/scenes.h"
 #include "engine/base/error.h"
 #include "engine/base/lists.h"
 #include "engine/base/text.h"

@@ -1,12 +1,12 @@
 // DETR's sizes, by the rounding of the authors' code, and its crops, with boxes that follow.
-#include "data/detr_resize.h"
+#include "data/geometry/detr_resize.h"
 
 #include <doctest/doctest.h>
 
 #include <set>
 
 #include "data/augment/training_pipeline.h"
-#include "data/evaluation_transform.h"
+#include "data/geometry/evaluation_transform.h"
 #include "engine/base/error.h"
 #include "tests/support/drawn_boxes.h"
 

@@ -1,5 +1,5 @@
 // Oxford's flowers: official files, made small, and class folders.
-#include "data/sources/flowers.h"
+#include "data/sources/files/flowers.h"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // Class folders: what is a picture of which class, and the index that remembers it.
-#include "data/sources/folder.h"
+#include "data/sources/files/folder.h"
 
 #include <doctest/doctest.h>
 

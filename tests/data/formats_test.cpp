@@ -6,7 +6,7 @@
 
 #include "data/augment/affine.h"
 #include "data/augment/color.h"
-#include "data/transforms.h"
+#include "data/geometry/transforms.h"
 #include "engine/base/error.h"
 #include "tests/data/hash.h"
 

@@ -1,5 +1,5 @@
 // Boxes and dense maps follow the pixels of their image, through every kind of geometry.
-#include "data/geometry.h"
+#include "data/geometry/geometry.h"
 
 #include <doctest/doctest.h>
 
@@ -7,7 +7,7 @@
 
 #include "data/augment/policy.h"
 #include "data/augment/training_pipeline.h"
-#include "data/evaluation_transform.h"
+#include "data/geometry/evaluation_transform.h"
 #include "engine/base/error.h"
 #include "tests/support/drawn_boxes.h"
 #include "tests/support/drawn_depth.h"

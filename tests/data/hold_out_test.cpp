@@ -4,7 +4,7 @@
 #include <map>
 #include <set>
 
-#include "data/sources/split_folders.h"
+#include "data/sources/files/split_folders.h"
 #include "data/sources/subset.h"
 #include "engine/base/unicode.h"
 #include "tests/data/photographs.h"

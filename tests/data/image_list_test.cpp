@@ -5,8 +5,8 @@
 
 #include <cmath>
 
-#include "data/sources/builtin.h"
-#include "data/sources/pack.h"
+#include "data/sources/drawn/builtin.h"
+#include "data/sources/packed/pack.h"
 #include "data/sources/subset.h"
 #include "tests/data/photographs.h"
 #include "tests/support/temporary_folder.h"

@@ -4,8 +4,8 @@
 #include <array>
 #include <cmath>
 
+#include "data/geometry/transforms.h"
 #include "data/image.h"
-#include "data/transforms.h"
 #include "engine/rng.h"
 #include "tests/support/temporary_folder.h"
 

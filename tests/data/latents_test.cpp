@@ -1,5 +1,5 @@
 // Files of latents, and the data set that draws from them.
-#include "data/sources/latents.h"
+#include "data/sources/packed/latents.h"
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 // NYU's labelled depth file: a small one of its form, written by h5py
 // (tests/interop/depth_files.py --fixtures).
-#include "data/sources/nyu_depth.h"
+#include "data/sources/dense/nyu_depth.h"
 
 #include <doctest/doctest.h>
 

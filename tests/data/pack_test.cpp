@@ -1,10 +1,10 @@
 // Packed data sets: the same images as those they were made of, and no damage unnoticed.
-#include "data/sources/pack.h"
+#include "data/sources/packed/pack.h"
 
 #include <doctest/doctest.h>
 
+#include "data/geometry/transforms.h"
 #include "data/sources/verify.h"
-#include "data/transforms.h"
 #include "tests/data/photographs.h"
 #include "tests/support/temporary_folder.h"
 

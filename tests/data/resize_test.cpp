@@ -1,5 +1,5 @@
 // Resizing against Pillow, bit for bit: the numbers come from PIL.Image.resize.
-#include "data/resize.h"
+#include "data/geometry/resize.h"
 
 #include <doctest/doctest.h>
 

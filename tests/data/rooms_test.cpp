@@ -1,5 +1,5 @@
 // Drawn rooms: geometry of the depth, holes, and dependence on seed, split and index alone.
-#include "data/sources/rooms.h"
+#include "data/sources/drawn/rooms.h"
 
 #include <doctest/doctest.h>
 
@@ -8,8 +8,8 @@
 #include <set>
 
 #include "data/augment/training_pipeline.h"
-#include "data/sources/rooms_scene.h"
-#include "data/transforms.h"
+#include "data/geometry/transforms.h"
+#include "data/sources/drawn/rooms_scene.h"
 #include "engine/base/error.h"
 
 namespace fovea {

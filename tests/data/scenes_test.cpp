@@ -1,5 +1,5 @@
 // Drawn scenes: the same picture and boxes for ever, boxes that are tight, objects that show.
-#include "data/sources/scenes.h"
+#include "data/sources/drawn/scenes.h"
 
 #include <doctest/doctest.h>
 

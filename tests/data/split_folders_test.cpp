@@ -1,11 +1,11 @@
 // Folders as they lie around: splits of other names, one folder for both, pictures in none, links.
-#include "data/sources/split_folders.h"
+#include "data/sources/files/split_folders.h"
 
 #include <doctest/doctest.h>
 
 #include <set>
 
-#include "data/sources/picture_labels.h"
+#include "data/sources/files/picture_labels.h"
 #include "engine/base/unicode.h"
 #include "tests/data/photographs.h"
 #include "tests/support/temporary_folder.h"

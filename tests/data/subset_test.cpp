@@ -7,7 +7,7 @@
 #include <set>
 #include <string>
 
-#include "data/sources/builtin.h"
+#include "data/sources/drawn/builtin.h"
 #include "tests/data/builtin_part.h"
 #include "tests/data/photographs.h"
 #include "tests/support/temporary_folder.h"

@@ -1,12 +1,12 @@
 // Tar files in their dialects, and the samples in them.
-#include "data/sources/tar.h"
+#include "data/sources/packed/tar.h"
 
 #include <doctest/doctest.h>
 
 #include <map>
 
-#include "data/sources/tar_samples.h"
-#include "data/sources/tar_shards.h"
+#include "data/sources/packed/tar_samples.h"
+#include "data/sources/packed/tar_shards.h"
 #include "tests/data/photographs.h"
 #include "tests/support/temporary_folder.h"
 

@@ -1,5 +1,5 @@
 // Crops, flips, normalisation and pipelines of 8-bit RGB.
-#include "data/transforms.h"
+#include "data/geometry/transforms.h"
 
 #include <doctest/doctest.h>
 
@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "data/augment/training_pipeline.h"
-#include "data/evaluation_transform.h"
+#include "data/geometry/evaluation_transform.h"
 #include "engine/base/error.h"
 #include "tests/data/hash.h"
 

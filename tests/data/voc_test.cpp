@@ -1,9 +1,9 @@
 // PASCAL VOC's annotations and lists.
-#include "data/sources/voc.h"
+#include "data/sources/boxes/voc.h"
 
 #include <doctest/doctest.h>
 
-#include "data/sources/voc_file.h"
+#include "data/sources/boxes/voc_file.h"
 #include "tests/data/photographs.h"
 #include "tests/support/temporary_folder.h"
 

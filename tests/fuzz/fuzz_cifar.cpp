@@ -3,7 +3,7 @@
 #include <span>
 #include <string>
 
-#include "data/sources/cifar.h"
+#include "data/sources/packed/cifar.h"
 #include "engine/base/error.h"
 
 namespace {

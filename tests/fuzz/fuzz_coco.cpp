@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "data/sources/coco_file.h"
+#include "data/sources/boxes/coco_file.h"
 #include "engine/base/error.h"
 #include "models/detection/coco_results.h"
 

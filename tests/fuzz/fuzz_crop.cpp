@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <span>
 
+#include "data/geometry/transforms.h"
 #include "data/image.h"
-#include "data/transforms.h"
 #include "engine/base/error.h"
 
 namespace {

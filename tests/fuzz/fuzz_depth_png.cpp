@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <span>
 
-#include "data/depth_png.h"
+#include "data/codecs/depth_png.h"
 #include "engine/base/error.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -5,8 +5,8 @@
 #include <cstdio>
 #include <string>
 
-#include "data/sources/class_list.h"
-#include "data/sources/folder_index.h"
+#include "data/classes/class_list.h"
+#include "data/sources/files/folder_index.h"
 #include "data/sources/subset.h"
 #include "engine/base/crc32c.h"
 #include "engine/base/error.h"

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "data/sources/pack_format.h"
+#include "data/sources/packed/pack_format.h"
 #include "engine/base/crc32c.h"
 #include "engine/base/error.h"
 

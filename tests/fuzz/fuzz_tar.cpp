@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "data/sources/tar_samples.h"
+#include "data/sources/packed/tar_samples.h"
 #include "engine/base/error.h"
 
 namespace {

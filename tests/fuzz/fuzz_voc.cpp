@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "data/sources/voc_file.h"
+#include "data/sources/boxes/voc_file.h"
 #include "engine/base/error.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

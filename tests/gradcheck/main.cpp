@@ -7,8 +7,8 @@
 #include <set>
 #include <string>
 
-#include "apps/app.h"
-#include "apps/cli.h"
+#include "apps/common/app.h"
+#include "apps/common/cli.h"
 #include "tests/gradcheck/suite.h"
 
 using namespace fovea::tests;

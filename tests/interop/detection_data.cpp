@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "data/sources/coco_file.h"
-#include "data/sources/detection_set.h"
+#include "data/sources/boxes/coco_file.h"
+#include "data/sources/boxes/detection_set.h"
 #include "engine/base/error.h"
 #include "engine/base/json.h"
 #include "models/detection/coco_results.h"

@@ -37,7 +37,7 @@ MODELS = [
 
 
 def pictures_of(pack):
-    """The (class, pixels) of a pack of pixels; data/sources/pack_format.h has the layout."""
+    """The (class, pixels) of a pack of pixels; data/sources/packed/pack_format.h has the layout."""
     data = pack.read_bytes()
     index, count, names, names_size = struct.unpack_from("<4Q", data, len(data) - 56)
     classes = data[names:names + names_size].decode().splitlines()

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "data/codecs/depth_png.h"
 #include "data/dataset.h"
-#include "data/depth_png.h"
 #include "data/image.h"
 #include "engine/base/error.h"
 #include "engine/base/files.h"

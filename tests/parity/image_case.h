@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "data/transforms.h"
+#include "data/geometry/transforms.h"
 #include "tests/parity/case.h"
 
 namespace fovea::golden {

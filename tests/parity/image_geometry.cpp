@@ -1,5 +1,5 @@
 // Golden cases of resizing and cropping.
-#include "data/evaluation_transform.h"
+#include "data/geometry/evaluation_transform.h"
 #include "engine/base/error.h"
 #include "engine/base/names.h"
 #include "tests/parity/image_case.h"

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "data/augment/op.h"
-#include "data/evaluation_transform.h"
+#include "data/geometry/evaluation_transform.h"
 #include "data/image.h"
 #include "engine/base/error.h"
 #include "engine/base/json.h"

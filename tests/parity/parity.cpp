@@ -2,8 +2,8 @@
 // against golden files, one line per file. Exit code 1 if any check fails.
 #include <iostream>
 
-#include "apps/app.h"
-#include "apps/cli.h"
+#include "apps/common/app.h"
+#include "apps/common/cli.h"
 #include "tests/parity/golden.h"
 
 namespace {

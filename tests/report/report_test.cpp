@@ -6,7 +6,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "data/evaluation_transform.h"
+#include "data/geometry/evaluation_transform.h"
 #include "engine/base/files.h"
 #include "report/classifier_sections.h"
 #include "report/evaluations.h"

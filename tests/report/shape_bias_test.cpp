@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "data/sources/builtin.h"
+#include "data/sources/drawn/builtin.h"
 #include "engine/base/error.h"
 #include "engine/base/files.h"
 #include "report/measured_bias.h"

@@ -4,8 +4,8 @@
 #include <doctest/doctest.h>
 
 #include "data/augment/training_pipeline.h"
-#include "data/evaluation_transform.h"
 #include "data/fields.h"
+#include "data/geometry/evaluation_transform.h"
 #include "engine/random.h"
 #include "ops/view.h"
 #include "tests/support/tiny_run.h"

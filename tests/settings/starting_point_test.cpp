@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "data/sources/builtin.h"
+#include "data/sources/drawn/builtin.h"
 #include "engine/base/files.h"
 #include "tests/support/errors.h"
 #include "tests/support/temporary_folder.h"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "data/sources/builtin.h"
+#include "data/sources/drawn/builtin.h"
 #include "models/checkpoints/pretrained.h"
 #include "tests/support/train_watch.h"
 #include "train/loop/trainer.h"

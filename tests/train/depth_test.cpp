@@ -6,8 +6,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "data/sources/builtin.h"
-#include "data/sources/rooms.h"
+#include "data/sources/drawn/builtin.h"
+#include "data/sources/drawn/rooms.h"
 #include "models/model_as.h"
 #include "models/registry.h"
 #include "ops/arithmetic.h"

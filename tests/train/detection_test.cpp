@@ -1,7 +1,7 @@
 // The detection task: objects relative to their images, detections, COCO's numbers, whole runs.
 #include <doctest/doctest.h>
 
-#include "data/sources/scenes.h"
+#include "data/sources/drawn/scenes.h"
 #include "models/detection/coco_results.h"
 #include "models/model_as.h"
 #include "models/registry.h"

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "data/sources/pack.h"
+#include "data/sources/packed/pack.h"
 #include "data/sources/subset.h"
 #include "tests/support/part.h"
 #include "tests/support/temporary_folder.h"

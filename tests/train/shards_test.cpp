@@ -1,7 +1,7 @@
 // Training in shards: the same bits for any number of processes.
 #include <doctest/doctest.h>
 
-#include "data/sources/builtin.h"
+#include "data/sources/drawn/builtin.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/thread_world.h"
 #include "tests/support/tiny_run.h"

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "data/loading/sampler.h"
-#include "data/sources/builtin.h"
+#include "data/sources/drawn/builtin.h"
 #include "data/sources/subset.h"
 #include "tests/support/temporary_folder.h"
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "data/loading/loader.h"
-#include "data/sources/latents.h"
+#include "data/sources/packed/latents.h"
 #include "engine/autograd.h"
 #include "engine/base/error.h"
 #include "engine/comm/shards.h"

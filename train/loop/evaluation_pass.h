@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "data/dataset.h"
-#include "data/evaluation_transform.h"
+#include "data/geometry/evaluation_transform.h"
+#include "data/geometry/transforms.h"
 #include "data/loading/batch.h"
-#include "data/transforms.h"
 #include "engine/comm/communicator.h"
 #include "models/model.h"
 #include "train/run/task_info.h"

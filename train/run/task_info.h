@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "data/latent_source.h"
+#include "data/sources/packed/latent_source.h"
 #include "models/diffusion/process.h"
 
 namespace fovea {

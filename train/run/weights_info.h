@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "data/class_match.h"
-#include "data/evaluation_transform.h"
-#include "data/latent_source.h"
-#include "data/transforms.h"
+#include "data/classes/class_match.h"
+#include "data/geometry/evaluation_transform.h"
+#include "data/geometry/transforms.h"
+#include "data/sources/packed/latent_source.h"
 #include "models/diffusion/process.h"
 #include "models/model.h"
 #include "train/run/pending_file.h"

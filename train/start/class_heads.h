@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "data/class_match.h"
+#include "data/classes/class_match.h"
 #include "engine/base/notices.h"
 #include "models/checkpoints/pretrained.h"
 #include "models/model.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "data/latent_source.h"
+#include "data/sources/packed/latent_source.h"
 #include "engine/base/notices.h"
 #include "models/model.h"
 #include "train/run/run_context.h"

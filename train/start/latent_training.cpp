@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "data/fields.h"
-#include "data/sources/latents.h"
+#include "data/sources/packed/latents.h"
 #include "engine/base/text.h"
 #include "models/checkpoints/checkpoint.h"
 #include "train/run/run_paths.h"

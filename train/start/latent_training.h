@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "data/dataset.h"
-#include "data/sources/latent_file.h"
+#include "data/sources/packed/latent_file.h"
 #include "engine/base/notices.h"
 #include "models/model.h"
 #include "train/run/task_info.h"

@@ -1,8 +1,8 @@
 // Precedence of settings, and the changes allowed on resume.
 #include "train/start/resolve.h"
 
-#include "data/sources/latents.h"
-#include "data/sources/split_folders.h"
+#include "data/sources/files/split_folders.h"
+#include "data/sources/packed/latents.h"
 #include "engine/base/files.h"
 #include "train/run/kept_states.h"
 #include "train/run/run_paths.h"

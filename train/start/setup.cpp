@@ -5,10 +5,10 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 
-#include "data/class_match.h"
+#include "data/classes/class_match.h"
 #include "data/loading/sampler.h"
-#include "data/sources/detection_check.h"
-#include "data/sources/detection_set.h"
+#include "data/sources/boxes/detection_check.h"
+#include "data/sources/boxes/detection_set.h"
 #include "engine/base/error.h"
 #include "engine/base/files.h"
 #include "engine/base/text.h"

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "data/transforms.h"
+#include "data/geometry/transforms.h"
 #include "engine/base/error.h"
 #include "ops/arithmetic.h"
 #include "ops/reduce.h"

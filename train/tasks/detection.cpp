@@ -10,7 +10,7 @@
 #include "data/figures/boxes.h"
 #include "data/figures/colormap.h"
 #include "data/figures/generated_pictures.h"
-#include "data/sources/detection_set.h"
+#include "data/sources/boxes/detection_set.h"
 #include "models/detection/set_loss.h"
 #include "models/model_as.h"
 #include "ops/arithmetic.h"

@@ -1,5 +1,5 @@
 // The settings of the detection task.
-#include "data/sources/detection_check.h"
+#include "data/sources/boxes/detection_check.h"
 #include "engine/base/text.h"
 #include "train/tasks/detection.h"
 

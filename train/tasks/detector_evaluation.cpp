@@ -5,7 +5,7 @@
 #include <cmath>
 #include <span>
 
-#include "data/sources/detection_set.h"
+#include "data/sources/boxes/detection_set.h"
 #include "engine/upload.h"
 #include "models/detection/set_loss.h"
 #include "ops/view.h"

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "data/image.h"
-#include "data/latent_source.h"
+#include "data/sources/packed/latent_source.h"
 #include "models/checkpoints/vae_file.h"
 
 namespace fovea {

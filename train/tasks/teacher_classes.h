@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "data/class_match.h"
+#include "data/classes/class_match.h"
 #include "engine/base/notices.h"
 #include "engine/tensor.h"
 

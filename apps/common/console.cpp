@@ -1,0 +1,184 @@
+// Texts and layout of the console output; contains no decisions.
+#include "apps/common/console.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <sstream>
+
+#include "engine/base/text.h"
+#include "engine/cpu_isa.h"
+#include "engine/parallel.h"
+
+namespace fovea {
+namespace {
+
+std::string scientific(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.2e", value);
+  return text;
+}
+
+/// The settings that differ from the recipe, or with --verbose all settings.
+std::string settings_of(TrainConfig config, StartingPoint start) {
+  if (config.request.verbose) return settings_table(fields_of(config));
+  start.config.data.name = config.data.name;
+  const std::string table = settings_table(fields_of(config), fields_of(start.config));
+  return "settings  recipe " + start.recipe + " (--verbose shows all)" +
+         (table.empty() ? "\n" : ", except for\n" + table);
+}
+
+/// The settings that the config.json of the weights made and nothing overrode, or "".
+std::string taken_settings(TrainConfig config, const StartingPoint& start) {
+  const Fields fields = fields_of(config);
+  Fields taken;
+  for (const Setting& setting : start.taken) {
+    const Field& field = find_field(fields, setting.name, "");
+    if (field_text(field) == setting.text) taken.push_back(field);
+  }
+  if (taken.empty()) return "";
+  return "weights   " + config.weights.finetune + ", whose config.json sets\n" +
+         settings_table(taken);
+}
+
+/// "wait 2% forward 30% backward 55% optimizer 8% other 5%".
+std::string shares_of(const TimeShares& time) {
+  const auto share = [&](double seconds) {
+    return fixed_text(time.seconds > 0 ? 100 * seconds / time.seconds : 0, 0) + "%";
+  };
+  return "wait " + share(time.stages.wait) + " forward " + share(time.stages.forward) +
+         " backward " + share(time.stages.backward) + " optimizer " + share(time.stages.optimizer) +
+         (time.stages.exchange > 0 ? " exchange " + share(time.stages.exchange) : "") + " other " +
+         share(time.other());
+}
+
+/// Replaces the words RUN in `text`.
+std::string with_folder(std::string text, const std::string& folder) {
+  const std::string word = " RUN";
+  for (std::size_t at = text.find(word); at != std::string::npos;
+       at = text.find(word, at + 1 + folder.size())) {
+    text.replace(at + 1, word.size() - 1, folder);
+  }
+  return text;
+}
+
+/// "4 processes x 64 images of ": the first part of the machine's line; "" for one process.
+std::string processes_text(const Communicator& processes, const TrainConfig& config) {
+  const int size = processes.size();
+  if (size == 1) return "";
+  const std::int64_t batch = config.images.loader.batch_size;
+  return std::to_string(size) + " processes x " + (batch % size == 0 ? "" : "about ") +
+         std::to_string(batch / size) + " images, each with ";
+}
+
+}  // namespace
+
+std::string scores_text(const TaskInfo& task, const Scores& scores) {
+  std::string text;
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    const Measure& measure = task.measures.at(i);
+    if (measure.is_detail) continue;
+    text += "  " + (measure.is_loss ? "test loss" : measure.title) + " " + measure.text(scores[i]);
+  }
+  return text;
+}
+
+void Console::introduce(const ResolvedRun& run, Trainer& trainer) {
+  const TrainConfig& config = run.config;
+  epochs_ = trainer.epochs();
+  task_ = trainer.task();
+  Model& model = trainer.model();
+  std::ostringstream text;
+  text << settings_of(config, run.start) << taken_settings(config, run.start) << '\n'
+       << "model     " << model.info().name << ", " << model.store().parameter_count()
+       << " parameters,\n          "
+       << fixed_text(static_cast<double>(model.multiply_adds()) / 1e6, 1)
+       << " M multiply-adds per image\n"
+       << "data      " << config.data.name << ", " << trainer.data().train->size() << " + "
+       << trainer.data().test->size() << " images"
+       << (task_.needs_labels ? ", " + std::to_string(trainer.data().train->classes()) + " classes"
+                              : "")
+       << '\n'
+       << "machine   " << device_name(config.run.device) << ", "
+       << processes_text(trainer.processes(), config) << num_threads()
+       << (num_threads() == 1 ? " thread, " : " threads, ") << to_string(cpu_isa()) << ", "
+       << to_string(config.run.precision);
+  if (!cores_.empty()) text << "\ncores     " << cores_ << " (by process)";
+  print(text.str());
+  for (const std::string& notice : run.notices.texts()) print("note: " + notice);
+}
+
+void Console::step(const EpochPosition& at) {
+  ProgressState state;
+  state.label = "epoch " + std::to_string(at.epoch + 1) + "/" + std::to_string(at.epochs);
+  state.done = at.step;
+  state.total = at.steps;
+  const auto timed = static_cast<double>(std::max<std::int64_t>(at.steps_timed, 1));
+  state.seconds = at.seconds * static_cast<double>(at.step) / timed;
+  state.img_s = at.img_s;
+  state.note = "loss " + fixed_text(at.loss, 3) + " lr " + scientific(at.lr) + " wait " +
+               fixed_text(100 * at.wait_share, 0) + "%";
+  line_.update(state);
+}
+
+void Console::evaluation(std::int64_t done, std::int64_t total) {
+  ProgressState state;
+  state.label = "evaluating";
+  state.done = done;
+  state.total = total;
+  line_.update(state);
+}
+
+void Console::verifying(const std::string& split, std::int64_t done, std::int64_t total) {
+  line_.update({.label = "verifying " + split, .done = done, .total = total, .note = {}});
+}
+
+void Console::epoch(const EpochRow& row, const Progress& progress) {
+  seconds_ += row.seconds;
+  epoch_seconds_ = row.seconds;
+  std::ostringstream text;
+  text << "epoch " << row.epoch + 1 << "/" << epochs_ << "  train loss "
+       << fixed_text(row.train_loss, 4) << scores_text(task_, row.eval);
+  if (!row.ema.empty()) {
+    text << "  EMA " << task_.best_measure().title << " "
+         << task_.best_measure().text(task_.best_score(row.ema));
+  }
+  text << "  " << fixed_text(row.img_s, 0) << " img/s";
+  if (row.mfu) text << " (" << fixed_text(100 * *row.mfu, 0) << " % MFU)";
+  text << "  " << format_duration(row.seconds);
+  const auto left = static_cast<double>(epochs_ - progress.finished_epochs);
+  if (left > 0) text << "  left " << format_duration(left * epoch_seconds_);
+  text << "\n  " << shares_of(row.time);
+  print(text.str());
+  if (row.time.data_bound()) {
+    print("note: data loading is the bottleneck: training waited for images " +
+          fixed_text(100 * row.time.stages.wait / row.time.seconds, 0) +
+          " % of the time; more --workers, a packed data set or lighter augmentation may help");
+  }
+}
+
+void Console::finish(const RunPaths& paths, const Progress& progress) {
+  const std::string folder = shell_word(paths.folder.string());
+  std::ostringstream text;
+  text << "\ndone in " << format_duration(seconds_) << ": best " << task_.best_measure().title
+       << " " << task_.best_measure().text(progress.best.score) << " after epoch "
+       << progress.best.epoch + 1 << "\n"
+       << "  curves      " << paths.curves().string() << "\n"
+       << "  checkpoint  "
+       << paths.weights(std::filesystem::exists(paths.weights("best")) ? "best" : "last").string()
+       << "\n"
+       << (std::filesystem::exists(paths.report())
+               ? "  report      " + paths.report().string() + "\n"
+               : "")
+       << "  log         " << paths.log().string() << "\n\n"
+       << "next steps:\n"
+       << with_folder(task_.next_steps, folder) << "  tensorboard --logdir " << folder;
+  print(text.str());
+}
+
+void Console::stopped(const RunPaths& paths, const Progress& progress) {
+  print("stopped after step " + std::to_string(progress.step) + ", saved " +
+        paths.state().string() + "\nto continue:  ./run " + program_ + " --resume auto --output " +
+        shell_word(paths.folder.string()));
+}
+
+}  // namespace fovea

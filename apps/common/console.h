@@ -1,0 +1,44 @@
+// Console output of a training run.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <utility>
+
+#include "apps/common/progress_line.h"
+#include "train/loop/trainer.h"
+#include "train/run/recorder.h"
+#include "train/start/resolve.h"
+
+namespace fovea {
+
+/// Formats scores: "  test loss 0.1234  top-1 93.75 %".
+[[nodiscard]] std::string scores_text(const TaskInfo& task, const Scores& scores);
+
+class Console {
+ public:
+  /// `program` is the command that resumes a run, `cores` the text of share_machine().
+  Console(std::string program, std::string cores)
+      : program_(std::move(program)), cores_(std::move(cores)), line_(/*descriptor=*/1) {}
+
+  void print(const std::string& text) { line_.print(text); }
+  /// Prints settings, model and data before the first step.
+  void introduce(const ResolvedRun& run, Trainer& trainer);
+  void step(const EpochPosition& at);
+  void evaluation(std::int64_t done, std::int64_t total);
+  void verifying(const std::string& split, std::int64_t done, std::int64_t total);
+  void epoch(const EpochRow& row, const Progress& progress);
+  /// Prints the progress, the run's files and the next commands.
+  void finish(const RunPaths& paths, const Progress& progress);
+  /// Prints that the run stopped on request and was saved.
+  void stopped(const RunPaths& paths, const Progress& progress);
+
+ private:
+  std::string program_, cores_;
+  ProgressLine line_;
+  TaskInfo task_;
+  std::int64_t epochs_ = 0;
+  double seconds_ = 0, epoch_seconds_ = 0;  ///< of all epochs shown, and of the last one
+};
+
+}  // namespace fovea

@@ -1,0 +1,130 @@
+// The order of a training run: lock the folder, open the files, train.
+#include "apps/common/live_run.h"
+
+#include <utility>
+
+#include "apps/common/signals.h"
+#include "report/run_report.h"
+#include "train/plan/product_rate.h"
+#include "train/start/latent_training.h"
+#include "train/start/setup.h"
+
+namespace fovea {
+namespace {
+
+/// The run's folder. A new run's folder must not contain a state: another run may have written one
+/// in the meantime, which must not be overwritten.
+RunFolder own_folder(const TrainConfig& config, std::optional<RunFolder> claimed,
+                     Console& console) {
+  const bool continued = claimed.has_value();
+  RunFolder folder = continued ? std::move(*claimed) : RunFolder(config, console);
+  const RunPaths& paths = folder.paths();
+  check(continued || !std::filesystem::exists(paths.state()), paths.folder.string(),
+        ": another run was saved there in the meantime; choose another --output");
+  TrainConfig written = config;
+  write_file_atomically(paths.config(), to_json(fields_of(written)));
+  return folder;
+}
+
+WeightsInfo weights_info(const TrainConfig& config, const Trainer& trainer) {
+  const Dataset& dataset = *trainer.data().train;
+  WeightsInfo info;
+  info.dataset = config.data.name;
+  info.classes = dataset.class_names();
+  info.normalization = config.run.normalization;
+  info.crop = config.evaluation.crop;
+  info.latents = latents_of(dataset, trainer.task());
+  info.process = trainer.task().process;
+  return info;
+}
+
+}  // namespace
+
+RunFolder::RunFolder(const TrainConfig& config, Console& console)
+    : paths_{make_run_folder(config)}, lock_(paths_.folder) {
+  if (lock_.failure().empty()) return;
+  console.print("note: " + paths_.folder.string() + " cannot be locked (" + lock_.failure() +
+                "): make sure that no other run writes there");
+}
+
+void ShownRun::step(const EpochPosition& at) {
+  console_.step(at);
+  const std::string text = profile_.step_done();
+  if (!text.empty()) console_.print(text);
+}
+
+void ShownRun::epoch(const EpochRow& row, const TrainState& state) {
+  recorder_.epoch(row, state);
+  console_.epoch(row, state.progress);
+}
+
+void ShownRun::first_images(const Tensor& images) {
+  if (save_images_) recorder_.first_images(images);
+}
+
+bool ShownRun::asks_to_stop() { return SignalRequest::pending() != 0; }
+
+int follow(Trainer& trainer) {
+  class Follower : public RunObserver {
+    [[nodiscard]] bool asks_to_stop() override { return SignalRequest::pending() != 0; }
+  } follower;
+  const SignalRequest signals;
+  const bool finished = trainer.fit(follower);
+  return finished || SignalRequest::pending() == 0 ? 0 : 128 + SignalRequest::pending();
+}
+
+LiveRun::LiveRun(const TrainConfig& config, Trainer& trainer, std::optional<RunFolder> claimed,
+                 Console& console)
+    : config_(config),
+      trainer_(trainer),
+      console_(console),
+      continued_(claimed.has_value()),
+      folder_(own_folder(config, std::move(claimed), console)),
+      recorder_(folder_.paths().folder, trainer.task(), weights_info(config, trainer),
+                trainer.progress(), config.files),
+      profile_(config.request.profile, folder_.paths().folder / "profile.json"),
+      shown_(console, recorder_, profile_, config.request.save_images) {}
+
+int LiveRun::train() {
+  trainer_.set_peak_rate(measured_product_rate(config_.run.precision, config_.run.device));
+  console_.print("run       " + folder_.paths().folder.string() +
+                 (continued_ ? ", from step " + std::to_string(trainer_.progress().step) : "") +
+                 "\n");
+
+  // signals before this line may end the program, as nothing would be lost
+  const SignalRequest signals;
+  const bool finished = trainer_.fit(shown_);
+  note_missing_profile();
+  recorder_.finish();
+  recorder_.require_files();
+  if (!finished) {
+    console_.stopped(recorder_.paths(), trainer_.progress());
+    return SignalRequest::pending() == 0 ? 0 : 128 + SignalRequest::pending();
+  }
+  if (config_.request.report) write_report();
+  console_.finish(recorder_.paths(), trainer_.progress());
+  return 0;
+}
+
+void LiveRun::note_missing_profile() {
+  if (!profile_.cut_short()) return;
+  console_.print(
+      "note: --profile " + std::to_string(config_.request.profile) +
+      ": no trace was written; the run ended before that many steps after the first two");
+}
+
+/// Writes the report. A failing report must not fail the run, which is already complete.
+void LiveRun::write_report() {
+  RunReportOptions options;
+  options.on_progress = [&](std::int64_t done, std::int64_t total) {
+    console_.evaluation(done, total);
+    return SignalRequest::pending() == 0;
+  };
+  try {
+    static_cast<void>(write_run_report(recorder_.paths(), options));
+  } catch (const std::exception& error) {
+    console_.print(std::string("note: no report: ") + error.what());
+  }
+}
+
+}  // namespace fovea

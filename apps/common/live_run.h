@@ -1,0 +1,84 @@
+// A run during training: its folder, its files and its console output.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+
+#include "apps/common/console.h"
+#include "engine/base/files.h"
+#include "train/loop/run_observer.h"
+#include "train/loop/trainer.h"
+#include "train/plan/run_profile.h"
+#include "train/run/recorder.h"
+#include "train/settings/config.h"
+
+namespace fovea {
+
+/// The folder of one run, created if necessary. It is locked during the object's lifetime, because
+/// two runs in one folder would overwrite each other's files.
+class RunFolder {
+ public:
+  RunFolder(const TrainConfig& config, Console& console);
+
+  [[nodiscard]] const RunPaths& paths() const { return paths_; }
+
+ private:
+  RunPaths paths_;
+  FolderLock lock_;
+};
+
+/// Observer that forwards a run's events to the console and to the recorder.
+class ShownRun : public RunObserver {
+ public:
+  ShownRun(Console& console, RunRecorder& recorder, RunProfile& profile, bool save_images)
+      : console_(console), recorder_(recorder), profile_(profile), save_images_(save_images) {}
+
+  void step(const EpochPosition& at) override;
+  void interval(const StepRow& row) override { recorder_.step(row); }
+  void evaluation(std::int64_t done, std::int64_t total) override {
+    console_.evaluation(done, total);
+  }
+  void picture(std::int64_t epoch, const Image& image) override { recorder_.picture(epoch, image); }
+  void epoch(const EpochRow& row, const TrainState& state) override;
+  void save(const TrainState& state) override { recorder_.save(state); }
+  void stop(const TrainState& state) override { recorder_.stop(state); }
+  void notice(const std::string& text) override { console_.print("note: " + text); }
+  void first_images(const Tensor& images) override;
+  [[nodiscard]] bool asks_to_stop() override;
+
+ private:
+  Console& console_;
+  RunRecorder& recorder_;
+  RunProfile& profile_;
+  bool save_images_;
+};
+
+/// Takes part in the first process's run. Returns the program's exit code.
+int follow(Trainer& trainer);
+
+/// Trains in a locked folder.
+class LiveRun {
+ public:
+  /// `claimed` is the folder of a resumed run, already locked.
+  LiveRun(const TrainConfig& config, Trainer& trainer, std::optional<RunFolder> claimed,
+          Console& console);
+
+  /// Trains and returns the program's exit code.
+  int train();
+
+ private:
+  void note_missing_profile();
+  void write_report();
+
+  const TrainConfig& config_;
+  Trainer& trainer_;
+  Console& console_;
+  bool continued_;
+  // Each member depends on those above it.
+  RunFolder folder_;      ///< locked before anything is written to it
+  RunRecorder recorder_;  ///< starts or continues the logs in the folder
+  RunProfile profile_;    ///< writes a trace to the folder
+  ShownRun shown_;        ///< receives every step, forwards it to both
+};
+
+}  // namespace fovea

@@ -1,0 +1,308 @@
+// Finding and loading a trained model by the user's arguments.
+#include "apps/common/loading.h"
+
+#include <nlohmann/json.hpp>
+
+#include "data/geometry/evaluation_transform.h"
+#include "engine/base/error.h"
+#include "engine/base/files.h"
+#include "engine/base/json.h"
+#include "engine/base/names.h"
+#include "engine/base/text.h"
+#include "models/checkpoints/hub_config.h"
+#include "models/checkpoints/pretrained.h"
+#include "models/checkpoints/weights_folder.h"
+#include "models/config_reader.h"
+#include "models/registry.h"
+#include "train/run/run_paths.h"
+
+namespace fovea {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+fs::path newest_run() {
+  fs::path newest;
+  fs::file_time_type best{};
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator("runs", none)) {
+    const fs::path weights = RunPaths{entry.path()}.weights("last");
+    if (!fs::exists(weights) || (!newest.empty() && fs::last_write_time(weights) <= best)) continue;
+    newest = entry.path();
+    best = fs::last_write_time(weights);
+  }
+  check(!newest.empty(),
+        "no checkpoint was given, and runs/ has no run with a finished epoch; "
+        "./run train_cifar creates one");
+  return newest;
+}
+
+bool is_run(const fs::path& folder) { return fs::exists(RunPaths{folder}.weights("last")); }
+
+/// A run keeps averages in a file of their own, other programs in the same file.
+WeightsKey key_of(const LoadRequest& request) {
+  WeightsKey key(request.weights_key, request.key_is_shared);
+  key.is_averaged =
+      request.use_ema && !request.checkpoint.empty() && !fs::is_directory(request.checkpoint);
+  key.prefers_averaged = request.prefers_ema;
+  return key;
+}
+
+fs::path weights_path(const LoadRequest& request) {
+  const fs::path given = request.checkpoint.empty() ? newest_run() : fs::path(request.checkpoint);
+  check(fs::exists(given), given.string(),
+        ": does not exist, expected a run directory, a hub folder or a weights file");
+  if (!is_run(given) && !request.use_ema && !request.last) return weights_in(given);
+  if (!fs::is_directory(given)) return given;
+  const std::string kind = request.use_ema ? "_ema" : "";
+  fs::path file = RunPaths{given}.weights((request.last ? "last" : "best") + kind);
+  if (!fs::exists(file)) file = RunPaths{given}.weights("last" + kind);  // during its first epoch
+  check(fs::exists(file), file.string(), ": does not exist",
+        request.use_ema ? "; was the run trained with --model-ema?" : "; is this a run directory?");
+  return file;
+}
+
+/// Data set options of the run that the weights belong to. Empty if they belong to none; without a
+/// folder if the data have moved.
+DatasetOptions data_of_run(const fs::path& weights) {
+  const RunPaths run{weights.parent_path()};
+  if (!is_run(run.folder) || !fs::exists(run.config())) return {};
+  const json settings = parse_json(read_file(run.config()));
+  const auto text = [&](const char* name) {
+    const auto value = settings.find(name);
+    return value != settings.end() && value->is_string() ? value->get<std::string>() : "";
+  };
+  DatasetOptions data;
+  std::error_code none;
+  if (fs::is_directory(text("data-dir"), none)) data.data_dir = text("data-dir");
+  data.train_split = text("train-split");
+  data.val_split = text("val-split");
+  data.val_labels = text("val-labels");
+  data.annotations = text("annotations");
+  data.val_annotations = text("val-annotations");
+  data.scene_side = parse_integer(text("img-size")).value_or(data.scene_side);
+  const auto fraction = settings.find("val-fraction");
+  if (fraction != settings.end() && fraction->is_number()) {
+    data.val_fraction = fraction->get<double>();
+  }
+  // Runs of earlier versions have no rule: they held out by number.
+  data.val_rule = find_named<HoldOutRule>(text("val-fraction-rule"));
+  const auto seed = settings.find("seed");
+  if (seed != settings.end() && seed->is_number_unsigned()) {
+    data.val_seed = seed->get<std::uint64_t>();
+  }
+  return data;
+}
+
+ModelRequest model_request(const LoadRequest& request, const Checkpoint& file) {
+  ModelRequest wanted;
+  wanted.name = request.model;
+  wanted.num_classes = request.num_classes;
+  const auto head = file.tensors.find("head.weight");
+  const auto labels = file.tensors.find("y_embedder.embedding_table.weight");
+  wanted.norms_pooled = file.tensors.contains("fc_norm.weight");  // MAE's fine-tuned classifiers
+  const bool counts = !request.model.empty() && request.num_classes == 0;
+  if (counts && head != file.tensors.end() && head->second.rank() == 2) {
+    wanted.num_classes = head->second.size(0);
+  }
+  if (counts && labels != file.tensors.end() && labels->second.rank() == 2) {
+    wanted.num_classes = labels->second.size(0) - 1;  // without the null class
+  }
+  json settings = request.model.empty() ? json::object() : parse_json(file.settings);
+  settings.update(json::parse(model_settings(request)));
+  wanted.settings = json_text(settings);
+  const Device device = parse_device(request.device);
+  require_device(device);
+  wanted.options = {DType::f32, device};
+  return wanted;
+}
+
+std::string channels_text(const char* what, const std::array<float, 3>& values,
+                          const std::array<float, 3>& of_imagenet) {
+  if (values == of_imagenet) return text_of("the ", what, " of ImageNet");
+  return text_of("the ", what, " ", values[0], ", ", values[1], ", ", values[2]);
+}
+
+/// What of the preprocessing neither the file nor a flag states; empty if both leave nothing open.
+std::string assumed_text(const LoadedModel& loaded, const Metadata& metadata,
+                         const LoadRequest& request) {
+  if (metadata.contains("config") || !request.reads_pictures) return {};
+  const HubConfig hub = find_hub_config(loaded.weights).value_or(HubConfig{});
+  const bool mean = !hub.has_mean && request.mean.empty();
+  const bool deviation = !hub.has_std && request.std.empty();
+  const Normalization& used = loaded.info.normalization;
+  std::vector<std::string> assumed;
+  const bool is_imagenets = used.mean == kImageNetNormalization.mean &&
+                            used.deviation == kImageNetNormalization.deviation;
+  if (mean && deviation && is_imagenets) {
+    assumed.emplace_back("the mean and std of ImageNet");
+  } else {
+    if (mean) assumed.push_back(channels_text("mean", used.mean, kImageNetNormalization.mean));
+    if (deviation) {
+      assumed.push_back(channels_text("std", used.deviation, kImageNetNormalization.deviation));
+    }
+  }
+  if (!hub.has_crop && !request.crop_pct) {
+    assumed.push_back("a crop-pct of " + shortest_text(loaded.info.crop.crop_pct));
+  }
+  return joined(assumed, " and ");
+}
+
+std::vector<std::string> notices_of(const LoadedModel& loaded, const Checkpoint& file,
+                                    const LoadReport& report, const LoadRequest& request) {
+  std::vector<std::string> notices;
+  const std::string path = loaded.weights.string() + ": ";
+  const std::string assumed = assumed_text(loaded, file.metadata, request);
+  if (!assumed.empty()) {
+    notices.push_back(path + "does not specify its preprocessing in full; using " + assumed);
+  }
+  for (const std::string& note : file.notes) notices.push_back(path + note);
+  for (const std::string& note : report.notes) notices.push_back(path + note);
+  return notices;
+}
+
+/// Names the classes "class 0" and so on if the file has no names.
+void name_classes(LoadedModel& loaded) {
+  std::vector<std::string>& names = loaded.info.classes;
+  const std::int64_t classes = loaded.model->info().num_classes;
+  check(names.empty() || classes == 0 || std::ssize(names) == classes, loaded.weights.string(),
+        ": names ", names.size(), " classes, expected ", classes, ", the size of its head");
+  loaded.names_classes = !names.empty();
+  for (std::int64_t k = std::ssize(names); k < classes; ++k) {
+    names.push_back(numbered_class(k));
+  }
+}
+
+}  // namespace
+
+std::string model_settings(const LoadRequest& request) {
+  json settings = json::object();
+  if (!request.model_args.empty()) settings = parse_config_value(request.model_args);
+  check_usage(settings.is_object(), "--model-args: got ", request.model_args,
+              ", expected a JSON object like {\"mask_ratio\": 0.5}");
+  if (request.num_classes > 0) settings["num_classes"] = request.num_classes;
+  if (request.img_size.empty()) return json_text(settings);
+  const json size = parse_config_value(request.img_size);
+  const bool pair = size.is_array() && size.size() == 2;
+  check_usage(pair || size.is_number_unsigned(), "--img-size: got ", request.img_size,
+              ", expected N or HxW");
+  settings["img_size"] = pair ? size : json{size, size};
+  return json_text(settings);
+}
+
+void override_images(WeightsInfo& info, const LoadRequest& request) {
+  for (std::size_t c = 0; c < request.mean.size(); ++c) {
+    info.normalization.mean[c] = static_cast<float>(request.mean[c]);
+  }
+  for (std::size_t c = 0; c < request.std.size(); ++c) {
+    info.normalization.deviation[c] = static_cast<float>(request.std[c]);
+  }
+  if (request.crop_pct) info.crop.crop_pct = *request.crop_pct;
+  if (!request.crop_mode.empty()) {
+    info.crop.mode = parse_name<CropMode>("--crop-mode", request.crop_mode);
+  }
+  if (!request.interpolation.empty()) {
+    info.crop.filter = parse_name<Filter>("--interpolation", request.interpolation);
+  }
+}
+
+std::string LoadedModel::title() const {
+  const fs::path folder = weights.parent_path();
+  if (!is_run(folder)) return weights.filename().string();
+  const std::string run = fs::absolute(folder).lexically_normal().filename().string();
+  return weights.stem() == "best" ? run : run + ", " + weights.stem().string();
+}
+
+ModelClasses LoadedModel::classes() const {
+  const std::int64_t count = model->info().num_classes;
+  if (!names_classes) return {count};
+  return {count, info.classes, info.labels};
+}
+
+EvaluationTransform LoadedModel::preparation() const {
+  const auto [height, width] = model->info().img_size;
+  return {{height, width}, info.normalization, info.crop};
+}
+
+bool is_checkpoint(const fs::path& path) {
+  std::error_code none;
+  if (fs::is_directory(path, none)) return is_run(path);
+  const std::string ending = lowercase_ending(path.string());
+  return fs::exists(path, none) &&
+         (ending == ".safetensors" || ending == ".pth" || ending == ".pt");
+}
+
+TaskKind task_of(const LoadRequest& request) {
+  if (!request.model.empty()) return task_of(request.model);
+  const json config = parse_json(value_or(read_metadata(weights_path(request)), "config", "{}"));
+  const std::string family = config.is_object() ? config.value("family", "") : "";
+  return task_of_family(family).value_or(TaskKind::classification);
+}
+
+LoadedModel load_trained(const LoadRequest& request) {
+  LoadedModel loaded;
+  loaded.weights = weights_path(request);
+  const Checkpoint file = read_checkpoint(loaded.weights, key_of(request));
+  loaded.model = make_model_of(file.metadata, loaded.weights, model_request(request, file));
+  LoadOptions how;
+  apply(request.positions, how);
+  how.all_names = request.verbose;
+  const WeightsOrigin origin = origin_of(file.metadata, loaded.weights, request.model);
+  LoadReport report;
+  try {
+    report = load_state(*loaded.model, file.tensors, origin, how);
+  } catch (const Error& error) {
+    fail(loaded.weights.string(), ": ", error.what());
+  }
+  loaded.info = weights_info(file.metadata, loaded.weights);
+  loaded.data = data_of_run(loaded.weights);
+  override_images(loaded.info, request);
+  loaded.notices = notices_of(loaded, file, report, request);
+  name_classes(loaded);
+  return loaded;
+}
+
+void require_classes(const LoadedModel& loaded) {
+  const ModelInfo& model = loaded.model->info();
+  check(model.num_classes > 0, loaded.weights.string(), ": ", model.name,
+        " has no classes, expected a classifier; inspect a masked autoencoder with ./run inspect "
+        "mae, or fine-tune it into a classifier with ./run train_cifar --finetune");
+  check(model.in_chans == Image::kChannels, loaded.weights.string(), ": in_chans: got ",
+        model.in_chans, ", expected ", Image::kChannels, ", because pictures are read as RGB");
+}
+
+void add_weights_fields(Fields& fields, LoadRequest& r) {
+  FieldGroup g(fields, "Model");
+  g.add("use-ema", &r.use_ema, "use the averaged weights");
+  g.add("last", &r.last, "use the last weights instead of the best");
+  g.add("img-size", &r.img_size, "input size, N or HxW (default: as trained)");
+  g.add("model", &r.model, "model name, for a file that does not record it");
+  g.add("model-args", &r.model_args,
+        "JSON object of model settings that override the checkpoint's");
+  add_fields(g, r.positions);
+  g.add("weights-key", &r.weights_key,
+        "which weights to read from a file with several sets: model, model_ema, teacher.backbone, "
+        "...");
+  g.add("verbose", &r.verbose, "in errors, list all names of weights that do not fit");
+  g.number("num-classes", &r.num_classes,
+           "classes of a file that does not record its model (default: from its head)", {0, 1e6});
+  g.add("device", &r.device, "cpu, cuda or cuda:N");
+}
+
+void add_load_fields(Fields& fields, LoadRequest& r) {
+  add_weights_fields(fields, r);
+  FieldGroup images(fields, "Images");
+  images.number("mean", &r.mean, "mean per colour channel (default: the checkpoint's)", {-100, 100})
+      .count = 3;
+  images.number("std", &r.std, "std per colour channel (default: the checkpoint's)", {1e-6, 100})
+      .count = 3;
+  images.number("crop-pct", &r.crop_pct,
+                "share of the shorter side that the crop keeps (default: the checkpoint's)",
+                {1e-3, 1});
+  images.choice("crop-mode", &r.crop_mode,
+                "how to crop; automatic: center, but stretch tiny images", names_of<CropMode>());
+  images.choice("interpolation", &r.interpolation, "filter for resizing", names_of<Filter>());
+}
+
+}  // namespace fovea

@@ -1,0 +1,98 @@
+// The progress line. Formatting is pure; drawing uses only write() and the terminal's width.
+#include "apps/common/progress_line.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+
+#include "engine/base/output.h"
+#include "engine/base/text.h"
+
+namespace fovea {
+namespace {
+
+constexpr std::chrono::milliseconds kRedrawInterval{100};
+
+template <class... Args>
+std::string print_to_string(const char* format, Args... args) {
+  std::array<char, 64> text{};
+  const int length = std::snprintf(text.data(), text.size(), format, args...);
+  return {text.data(), static_cast<std::size_t>(std::clamp(length, 0, 63))};
+}
+
+int terminal_width(int descriptor) {
+  winsize size = {};
+  const bool known = ::ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  return known ? size.ws_col : 80;
+}
+
+double share_of(const ProgressState& state) {
+  const auto done = static_cast<double>(state.done), total = static_cast<double>(state.total);
+  return total > 0 ? std::clamp(done / total, 0.0, 1.0) : 0.0;
+}
+
+/// The text after the bar.
+std::string tail_of(const ProgressState& state) {
+  std::string tail = print_to_string("%3d%%", static_cast<int>(share_of(state) * 100));
+  if (state.img_s > 0) tail += print_to_string(" %.0f img/s", state.img_s);
+  if (state.done > 0 && state.done < state.total) {
+    const double left = static_cast<double>(state.total - state.done);
+    tail += " eta " + format_duration(state.seconds / static_cast<double>(state.done) * left);
+  } else if (state.done > 0) {
+    tail += " in " + format_duration(state.seconds);
+  }
+  return state.note.empty() ? tail : tail + " " + state.note;
+}
+
+}  // namespace
+
+std::string format_status(const ProgressState& state) { return state.label + " " + tail_of(state); }
+
+std::string format_progress(const ProgressState& state, int width) {
+  constexpr int kWidestBar = 30, kNarrowestBar = 5;
+  const std::string tail = tail_of(state);
+  const int others = static_cast<int>(state.label.size() + tail.size()) + 4;  // spaces, brackets
+  const int cells = std::min(kWidestBar, width - others);
+  std::string line = state.label + " ";
+  if (cells >= kNarrowestBar) {
+    const int filled = static_cast<int>(share_of(state) * cells);
+    line.append("[").append(filled, '#').append(cells - filled, '.').append("] ");
+  }
+  line += tail;
+  return line.substr(0, static_cast<std::size_t>(std::max(width, 0)));
+}
+
+ProgressLine::ProgressLine(int descriptor, std::chrono::duration<double> interval)
+    : descriptor_(descriptor),
+      is_terminal_(::isatty(descriptor) == 1),
+      interval_(is_terminal_ ? kRedrawInterval : interval),
+      last_drawn_(is_terminal_ ? Clock::time_point() : Clock::now()) {}
+
+void ProgressLine::update(const ProgressState& state) {
+  const Clock::time_point now = Clock::now();
+  if (now - last_drawn_ < interval_) return;
+  last_drawn_ = now;
+  if (is_terminal_) {  // one column stays free: some terminals wrap when it is written
+    const std::string line = visible_text(format_progress(state, terminal_width(descriptor_) - 1));
+    write_output(descriptor_, "\r" + line + "\x1b[K");
+    is_drawn_ = true;
+  } else {
+    write_output(descriptor_, visible_text(format_status(state)) + "\n");
+  }
+}
+
+void ProgressLine::print(std::string_view line) {
+  clear();
+  write_output(descriptor_, visible_lines(line) + "\n");
+}
+
+void ProgressLine::clear() {
+  if (is_drawn_) write_output(descriptor_, "\r\x1b[K");
+  is_drawn_ = false;
+}
+
+}  // namespace fovea

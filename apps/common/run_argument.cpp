@@ -1,0 +1,54 @@
+// Parsing of run arguments. A run's folder name may contain settings, and so "="; existing folders
+// resolve the ambiguity.
+#include "apps/common/run_argument.h"
+
+#include <algorithm>
+
+#include "engine/base/error.h"
+
+namespace fovea {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_folder(const fs::path& path) {
+  std::error_code none;
+  return fs::is_directory(path, none);
+}
+
+/// The name "a" of "runs/a", of "runs/a/" and, inside that folder, of ".".
+std::string last_name(const fs::path& folder) {
+  const fs::path whole = fs::absolute(folder).lexically_normal();
+  const fs::path name = whole.has_filename() ? whole.filename() : whole.parent_path().filename();
+  return name.empty() ? folder.string() : name.string();
+}
+
+bool is_same_folder(const fs::path& a, const fs::path& b) {
+  std::error_code none;
+  return fs::equivalent(a, b, none);
+}
+
+}  // namespace
+
+RunArgument parse_run_argument(const std::string& argument) {
+  if (is_folder(argument)) return {argument, last_name(argument), false};
+  for (std::size_t at = argument.find('='); at != std::string::npos;
+       at = argument.find('=', at + 1)) {
+    const std::string folder = argument.substr(at + 1);
+    if (!is_folder(folder)) continue;
+    check(at > 0, argument, ": the label before the = is empty, expected RUN_DIR or LABEL=RUN_DIR");
+    return {folder, argument.substr(0, at), true};
+  }
+  std::error_code none;
+  fail(argument, fs::exists(argument, none) ? ": is not a folder" : ": no such folder",
+       ", expected a run directory, as RUN_DIR or LABEL=RUN_DIR");
+}
+
+bool is_named_again(const RunArgument& run, const std::vector<RunArgument>& others) {
+  return std::any_of(others.begin(), others.end(), [&](const RunArgument& other) {
+    const bool is_same_row = run.label == other.label || !run.has_own_label;
+    return is_same_row && is_same_folder(run.folder, other.folder);
+  });
+}
+
+}  // namespace fovea

@@ -1,0 +1,46 @@
+// Signal handling. The handler is async-signal-safe: it stores a number or exits.
+#include "apps/common/signals.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+
+namespace fovea {
+namespace {
+
+volatile std::sig_atomic_t pending_signal = 0;
+
+void handle(int number) {
+  if (pending_signal != 0) _exit(128 + number);
+  pending_signal = number;
+}
+
+constexpr std::array<int, 4> kSignals = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
+
+/// The previous signal actions.
+std::array<struct sigaction, kSignals.size()> before{};
+
+}  // namespace
+
+SignalRequest::SignalRequest() {
+  pending_signal = 0;
+  for (std::size_t i = 0; i < kSignals.size(); ++i) {
+    struct sigaction action {};
+    action.sa_handler = kSignals[i] == SIGPIPE ? SIG_IGN : handle;
+    action.sa_flags = SA_RESTART;
+    sigemptyset(&action.sa_mask);
+    sigaction(kSignals[i], nullptr, &before[i]);
+    if (before[i].sa_handler != SIG_IGN) sigaction(kSignals[i], &action, nullptr);
+  }
+}
+
+SignalRequest::~SignalRequest() {
+  for (std::size_t i = 0; i < kSignals.size(); ++i) {
+    sigaction(kSignals[i], &before[i], nullptr);
+  }
+}
+
+int SignalRequest::pending() { return pending_signal; }
+
+}  // namespace fovea

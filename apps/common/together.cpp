@@ -1,0 +1,75 @@
+// Output, cores and errors of several processes.
+#include "apps/common/together.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "apps/common/app.h"
+#include "engine/base/error.h"
+#include "engine/base/files.h"
+#include "engine/comm/cores.h"
+#include "engine/comm/world.h"
+#include "engine/parallel.h"
+
+namespace fovea {
+namespace {
+
+/// Binds cores and silences all but the first process. Returns Together::cores.
+std::string share_machine(Communicator& processes) {
+  const Cores own = bind_cores(processes);
+  if (std::getenv("OMP_NUM_THREADS") == nullptr) set_num_threads(static_cast<int>(own.size()));
+  const std::vector<std::string> all = all_gather(processes, to_text(own));
+  if (!processes.is_first()) {
+    check(std::freopen("/dev/null", "w", stdout) != nullptr, "cannot open /dev/null");
+  }
+  std::string text;
+  for (int rank = 0; rank < processes.local_size(); ++rank) {
+    text += (rank == 0 ? "" : " | ") + all[static_cast<std::size_t>(rank)];
+  }
+  return text;
+}
+
+/// Throws unless all processes are the same program with the same command line.
+void require_same_program(Communicator& processes, int argc, char** argv) {
+  std::string flags;
+  for (int i = 1; i < argc; ++i) flags += std::string(argv[i]) + '\0';
+  require_same(processes, "flags", flags);
+  require_same(processes, "build of the program", read_file("/proc/self/exe"));
+}
+
+}  // namespace
+
+int run_together(int argc, char** argv, const std::function<int(const Together&)>& body) {
+  const std::unique_ptr<Communicator> joined = join_world();
+  if (joined == nullptr || joined->size() == 1) return body({alone(), ""});
+  Communicator& processes = *joined;
+  try {
+    const std::string cores = share_machine(processes);
+    require_same_program(processes, argc, argv);
+    return body({processes, cores});
+  } catch (const HelpRequest&) {
+    if (processes.is_first()) throw;
+    return 0;
+  } catch (...) {
+    // Most errors are those of several processes. The first of them says so and ends the others.
+    constexpr int kStages = 10;
+    std::this_thread::sleep_for(std::min(processes.rank(), kStages) *
+                                std::chrono::milliseconds(500));
+    const std::string name = processes.is_first()
+                                 ? ""
+                                 : "process " + std::to_string(processes.rank()) + " of " +
+                                       std::to_string(processes.size()) + ": ";
+    const int code = report_error(std::current_exception(), name);
+    processes.abort(code);
+    return code;
+  }
+}
+
+}  // namespace fovea

@@ -1,0 +1,116 @@
+// Depth of picture files.
+#include "apps/tasks/predict_depth.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <iostream>
+#include <map>
+
+#include "data/codecs/depth_png.h"
+#include "data/figures/contact_sheet.h"
+#include "data/figures/depth_figure.h"
+#include "engine/base/files.h"
+#include "engine/base/text.h"
+#include "models/depth_model.h"
+#include "models/model_as.h"
+#include "ops/view.h"
+#include "train/loop/evaluation_pass.h"
+
+namespace fovea {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The files' names without folder and ending; the second "room" becomes "room-2".
+std::vector<std::string> output_names(const std::vector<fs::path>& files) {
+  std::map<std::string, int> seen;
+  std::vector<std::string> names;
+  for (const fs::path& file : files) {
+    const std::string stem = file.stem().string();
+    const int count = ++seen[stem];
+    names.push_back(count == 1 ? stem : text_of(stem, "-", count));
+  }
+  return names;
+}
+
+bool is_finite(std::span<const double> metres) {
+  return std::all_of(metres.begin(), metres.end(), [](double m) { return std::isfinite(m); });
+}
+
+/// As f32 of one channel; a linear head may predict less than 0, which becomes 0.
+Image stored_metres(const DepthMap& map) {
+  Image image(map.size.height, map.size.width, {PixelType::f32, 1});
+  std::transform(map.metres.begin(), map.metres.end(), image.values<float>(0, 0),
+                 [](double m) { return static_cast<float>(std::max(m, 0.0)); });
+  return image;
+}
+
+class Writer {
+ public:
+  Writer(const PictureFiles& files, std::vector<std::string> names, const fs::path& folder,
+         const Normalization& normalization)
+      : files_(files), names_(std::move(names)), folder_(folder), normalization_(normalization) {
+    make_folder(folder);
+  }
+
+  /// Writes the files of a batch of depths [B, H, W].
+  void write(const Batch& batch, const Tensor& depths) {
+    for (std::int64_t b = 0; b < batch.size(); ++b) {
+      const std::vector<double> metres = ops::select(depths, 0, b).to_vector();
+      const auto index = static_cast<std::int64_t>(batch.indices.at(b));
+      const DepthMap map{metres, {depths.size(1), depths.size(2)}};
+      if (!is_finite(metres)) {
+        report(files_.describe(index) + ": the model's outputs for it are not finite");
+        continue;
+      }
+      write_one(index, ops::slice(batch.images, 0, b, b + 1), map);
+    }
+  }
+  void report(const std::string& message) {
+    std::cerr << "broken: " << message << '\n';
+    ++failed_;
+  }
+  [[nodiscard]] int failed() const { return failed_; }
+
+ private:
+  void write_one(std::int64_t index, const Tensor& image, const DepthMap& map) {
+    const std::string name = names_[static_cast<std::size_t>(index)];
+    const fs::path png = folder_ / (name + "-depth.png"), svg = folder_ / (name + "-depth.svg");
+    write_file_atomically(png, encode_depth_png(stored_metres(map)));
+    write_file_atomically(svg, svg_of_depth(contact_sheet(image, normalization_, 1), map));
+    const auto [least, most] = std::minmax_element(map.metres.begin(), map.metres.end());
+    std::cout << files_.describe(index) << "\n  " << fixed_text(*least, 2) << " to "
+              << fixed_text(*most, 2) << " m  " << png.string() << "  " << svg.string() << '\n';
+  }
+
+  const PictureFiles& files_;
+  std::vector<std::string> names_;
+  fs::path folder_;
+  Normalization normalization_;
+  int failed_ = 0;
+};
+
+}  // namespace
+
+int predict_depths(const LoadedModel& trained, const PictureList& pictures,
+                   const EvaluateOptions& options, const std::string& folder) {
+  for (const std::string& notice : trained.notices) std::cerr << "note: " << notice << '\n';
+  auto& model = model_as<DepthModel>(*trained.model);
+  const auto files = std::make_shared<PictureFiles>(pictures.files);
+  Writer writer(*files, output_names(pictures.files), folder, options.normalization);
+  const auto write = [&](const EvaluationBatch& batch) {
+    const Tensor depths = model.forward(batch.there.images, batch.ctx);
+    writer.write(batch.host, depths.to(Device{}).to(DType::f64));
+    return std::int64_t{0};
+  };
+  if (!pictures.files.empty()) {
+    const EvaluationPass pass = evaluate_batches(model, files, options, write);
+    for (const BrokenImage& image : pass.bad_images) writer.report(image.message);
+  }
+  for (const PictureList::Missing& missing : pictures.missing)
+    writer.report(missing.path + ": " + missing.reason);
+  return writer.failed() > 0 ? 1 : 0;
+}
+
+}  // namespace fovea

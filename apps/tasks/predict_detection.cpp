@@ -1,0 +1,174 @@
+// Objects in picture files: search, drawing, COCO's results, texts.
+#include "apps/tasks/predict_detection.h"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "apps/common/pictures.h"
+#include "data/figures/boxes.h"
+#include "engine/base/csv.h"
+#include "engine/base/files.h"
+#include "engine/base/json.h"
+#include "engine/base/output_folder.h"
+#include "engine/base/text.h"
+#include "models/detection/coco_results.h"
+#include "models/model_as.h"
+
+namespace fovea {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+/// The ids of the files in COCO's results.
+std::vector<std::int64_t> ids_of(const std::vector<fs::path>& files) {
+  std::vector<std::int64_t> ids;
+  std::set<std::int64_t> distinct;
+  for (const fs::path& file : files) {
+    const std::optional<std::int64_t> number = parse_integer(file.stem().string());
+    if (!number || !distinct.insert(*number).second) break;
+    ids.push_back(*number);
+  }
+  if (ids.size() == files.size()) return ids;
+  ids.clear();
+  for (std::int64_t i = 1; i <= std::ssize(files); ++i) ids.push_back(i);
+  return ids;
+}
+
+/// The name of a drawn picture: "cat.svg", or "cat-7.svg" for the seventh file if there is another.
+std::string drawn_name(const fs::path& file, std::size_t index, std::set<std::string>& taken) {
+  std::string name = file.stem().string();
+  if (!taken.insert(name).second) {
+    name += "-" + std::to_string(index + 1);
+    taken.insert(name);
+  }
+  return name + ".svg";
+}
+
+std::string label_of(const PictureObject& object) {
+  return object.name + " " + fixed_text(object.score, 2);
+}
+
+std::string drawing(const fs::path& file, const std::vector<PictureObject>& objects) {
+  std::vector<ShownBox> boxes;
+  for (const PictureObject& o : objects) {
+    boxes.push_back({o.x, o.y, o.width, o.height, static_cast<std::size_t>(o.index), label_of(o)});
+  }
+  return svg_of_boxes(read_image(file), boxes);
+}
+
+json json_of(const PictureObject& object) {
+  return {{"index", object.index},
+          {"name", object.name},
+          {"score", object.score},
+          {"box", {object.x, object.y, object.width, object.height}}};
+}
+
+std::string as_json(const std::vector<PictureObjects>& pictures, const std::string& checkpoint) {
+  json list = json::array();
+  for (const PictureObjects& picture : pictures) {
+    json entry{{"file", picture.file}};
+    if (!picture.error.empty()) {
+      entry["error"] = picture.error;
+    } else {
+      entry["objects"] = json::array();
+      for (const PictureObject& object : picture.objects)
+        entry["objects"].push_back(json_of(object));
+    }
+    list.push_back(std::move(entry));
+  }
+  return json_text(json{{"checkpoint", checkpoint}, {"pictures", list}}, 2) + "\n";
+}
+
+std::string as_csv(const std::vector<PictureObjects>& pictures) {
+  Csv csv("file,index,class,score,x,y,width,height");
+  for (const PictureObjects& picture : pictures) {
+    for (const PictureObject& o : picture.objects)
+      csv.row(picture.file, o.index, o.name, o.score, o.x, o.y, o.width, o.height);
+  }
+  return csv.text();
+}
+
+std::string as_text(const std::vector<PictureObjects>& pictures, const std::string& checkpoint) {
+  std::string text = "model  " + checkpoint + "\n";
+  for (const PictureObjects& picture : pictures) {
+    text += picture.file + "\n";
+    if (!picture.error.empty()) {
+      text += "  broken: " + picture.error + "\n";
+    } else if (picture.objects.empty()) {
+      text += "  no objects\n";
+    }
+    for (const PictureObject& o : picture.objects) {
+      text +=
+          text_of("  ", fixed_text(o.score, 2), "  ", o.name, "  at ", std::lround(o.x), ",",
+                  std::lround(o.y), "  ", std::lround(o.width), " x ", std::lround(o.height), "\n");
+    }
+  }
+  return text;
+}
+
+/// Sizes of picture files, read when they are first asked for.
+class FileSizes {
+ public:
+  explicit FileSizes(const std::vector<fs::path>& files) : files_(files) {}
+
+  [[nodiscard]] ImageSize operator()(std::int64_t index) const {
+    return read_image(files_.at(static_cast<std::size_t>(index))).size();
+  }
+
+ private:
+  const std::vector<fs::path>& files_;
+};
+
+}  // namespace
+
+std::vector<PictureObjects> find_in_pictures(const LoadedModel& trained,
+                                             const std::vector<fs::path>& files,
+                                             const ObjectOptions& options,
+                                             std::vector<fs::path>& written) {
+  std::vector<PictureObjects> pictures;
+  for (const fs::path& file : files) pictures.push_back({file.string(), {}});
+  const FoundObjects found =
+      find_objects(model_as<Detector>(*trained.model), std::make_shared<PictureFiles>(files),
+                   options.run, FileSizes(files));
+  found.pass.require_finite(trained.weights.string() + ": ");
+  for (const BrokenImage& image : found.pass.bad_images)
+    pictures.at(static_cast<std::size_t>(image.index)).error = image.message;
+
+  const std::vector<std::int64_t> ids = ids_of(files);
+  std::vector<ScoredBox> results;
+  for (const FoundObject& object : found.objects) {
+    const ScoredBox& box = object.where;
+    const auto picture = static_cast<std::size_t>(box.image);
+    results.push_back(box);
+    results.back().image = ids.at(picture);
+    if (box.score < options.threshold) continue;
+    const auto& name = trained.info.classes.at(static_cast<std::size_t>(box.category));
+    pictures.at(picture).objects.push_back(
+        {box.category, name, box.score, box.x, box.y, box.width, box.height});
+  }
+  if (!options.json.empty()) {
+    write_file_atomically(options.json, format_coco_results(results));
+    written.push_back(options.json);
+  }
+  if (options.drawn.empty()) return pictures;
+  OutputFolder output(options.drawn);
+  std::set<std::string> taken;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    if (!pictures[i].error.empty()) continue;
+    output.write(drawn_name(files[i], i, taken), drawing(files[i], pictures[i].objects));
+  }
+  written.insert(written.end(), output.files().begin(), output.files().end());
+  return pictures;
+}
+
+std::string format_objects(const std::vector<PictureObjects>& pictures, const std::string& format,
+                           const std::string& checkpoint) {
+  if (format == "text") return as_text(pictures, checkpoint);
+  if (format == "csv") return as_csv(pictures);
+  check(format == "json", "format_objects: got ", format, ", expected text, csv or json");
+  return as_json(pictures, checkpoint);
+}
+
+}  // namespace fovea

@@ -1,0 +1,83 @@
+// Finds the folder of pictures and the annotation file of a split.
+#include "data/sources/boxes/coco.h"
+
+#include <string_view>
+#include <utility>
+
+#include "data/sources/files/find_entry.h"
+#include "engine/base/error.h"
+#include "engine/base/files.h"
+#include "engine/base/text.h"
+
+namespace fovea {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The names of a split in the official layout and in flags.
+struct SplitNames {
+  std::string_view official, folder_flag, file_flag;
+};
+SplitNames names_of_split(Split split) {
+  if (split == Split::train) return {"train2017", "--train-split", "--annotations"};
+  return {"val2017", "--val-split", "--val-annotations"};
+}
+
+fs::path annotation_file(const DatasetOptions& options, Split split) {
+  const fs::path& given = split == Split::train ? options.annotations : options.val_annotations;
+  if (!given.empty()) return beside_or_below(given, options.data_dir);
+  const SplitNames names = names_of_split(split);
+  const std::string usual = "instances_" + std::string(names.official) + ".json";
+  const fs::path file = options.data_dir / "annotations" / usual;
+  check(fs::exists(file), file.string(), ": no such file, expected the annotations of COCO; ",
+        names.file_flag, " names another file");
+  return file;
+}
+
+fs::path picture_folder(const DatasetOptions& options, Split split) {
+  const std::string& given = split == Split::train ? options.train_split : options.val_split;
+  const SplitNames names = names_of_split(split);
+  fs::path folder = options.data_dir / (given.empty() ? fs::path(names.official) : fs::path(given));
+  check(fs::is_directory(folder), folder.string(), ": no such folder, expected the pictures of ",
+        "the annotation file; ", names.folder_flag, " names another folder, such as . for ",
+        "pictures in the data folder itself");
+  return folder;
+}
+
+}  // namespace
+
+Coco::Coco(const DatasetOptions& options, Split split)
+    : folder_(picture_folder(options, split)),
+      file_(read_coco_file(annotation_file(options, split))) {
+  for (const CocoCategory& category : file_.categories()) ids_.push_back(category.id);
+  for (std::int64_t id = 0; id <= ids_.back(); ++id)
+    names_.push_back("unused " + std::to_string(id));
+  for (const CocoCategory& category : file_.categories())
+    names_[category.id] = visible_text(category.name);
+}
+
+const CocoImage& Coco::at(std::int64_t index) const {
+  check(index >= 0 && index < size(), "coco: got index ", index, ", expected 0 to ", size() - 1);
+  return file_.images()[index];
+}
+
+std::vector<Annotation> Coco::annotations(std::int64_t index) const {
+  static_cast<void>(at(index));
+  const std::span<const Annotation> objects = file_.objects(index);
+  return {objects.begin(), objects.end()};
+}
+
+std::optional<std::string> Coco::file(std::int64_t index) const {
+  return read_file(folder_ / at(index).file_name);
+}
+
+std::string Coco::describe(std::int64_t index) const {
+  return visible_text((folder_ / at(index).file_name).string());
+}
+
+void Coco::list_entry(std::int64_t index, ListEntry& entry) const {
+  entry.name += at(index).file_name;
+  entry.label = 0;
+}
+
+}  // namespace fovea
