@@ -46,11 +46,7 @@ int null_entries(const Table& table) {
   return static_cast<int>(std::count(std::begin(entries), std::end(entries), nullptr));
 }
 
-bool skipped() {
-  if (cuda::available()) return false;
-  MESSAGE("skipped: ", cuda::unavailable_reason());
-  return true;
-}
+const bool kNoGpu = !cuda::available();
 
 double relative_error(const Tensor& a, const Tensor& b) {
   const std::vector<double> x = a.to_vector(), y = b.to_vector();
@@ -91,8 +87,7 @@ void compare(const char* name, const Shape& a_shape, const Shape& b_shape, const
 
 }  // namespace
 
-TEST_CASE("tensors travel to the GPU and back, converted and strided") {
-  if (skipped()) return;
+TEST_CASE("tensors travel to the GPU and back, converted and strided" * doctest::skip(kNoGpu)) {
   const Tensor x = rand_normal({3, 5, 7}, {0, 1}, {1});
   const Tensor there = x.to(kCuda);
   CHECK(relative_error(there.to(Device{}), x) == 0);
@@ -101,8 +96,8 @@ TEST_CASE("tensors travel to the GPU and back, converted and strided") {
   CHECK(there.to(DType::bf16).to(DType::f32).to(Device{}).at(3) == x.to(DType::bf16).at(3));
 }
 
-TEST_CASE("sums undo a broadcast along any axes, however many elements they have") {
-  if (skipped()) return;
+TEST_CASE("sums undo a broadcast along any axes, however many elements they have" *
+          doctest::skip(kNoGpu)) {
   const Tensor x = rand_normal({70, 9, 40}, {0, 1}, {1}, {DType::f64, {}});
   const std::vector<Shape> kept = {{}, {1, 1, 40}, {70, 1, 1}, {1, 9, 1}, {70, 1, 40}, {70, 9, 40}};
   for (const Shape& shape : kept) {
@@ -116,8 +111,7 @@ TEST_CASE("sums undo a broadcast along any axes, however many elements they have
   }
 }
 
-TEST_CASE("a NaN or an infinity is seen wherever it stands") {
-  if (skipped()) return;
+TEST_CASE("a NaN or an infinity is seen wherever it stands" * doctest::skip(kNoGpu)) {
   const Tensor x = rand_normal({1000}, {0, 1}, {1}).to(kCuda);
   CHECK(all_finite(x));
   CHECK(all_finite(x.to(DType::bf16)));
@@ -128,8 +122,7 @@ TEST_CASE("a NaN or an infinity is seen wherever it stands") {
   }
 }
 
-TEST_CASE("elementwise ops agree with the CPU") {
-  if (skipped()) return;
+TEST_CASE("elementwise ops agree with the CPU" * doctest::skip(kNoGpu)) {
   compare("add, broadcast", {3, 1, 7}, {5, 1}, [](auto& a, auto& b) { return a + b; });
   compare("mul", {33, 65}, {33, 65}, [](auto& a, auto& b) { return a * b; });
   compare("div", {257}, {257}, [](auto& a, auto& b) { return a / b; });
@@ -137,8 +130,7 @@ TEST_CASE("elementwise ops agree with the CPU") {
   compare("exp, log", {129}, {129}, [](auto& a, auto& b) { return ops::exp(a) + ops::log(b); });
 }
 
-TEST_CASE("products agree with the CPU for every transposition and batch") {
-  if (skipped()) return;
+TEST_CASE("products agree with the CPU for every transposition and batch" * doctest::skip(kNoGpu)) {
   for (const bool ta : {false, true}) {
     for (const bool tb : {false, true}) {
       compare("matmul", ta ? Shape{2, 33, 17} : Shape{2, 17, 33},
@@ -150,8 +142,7 @@ TEST_CASE("products agree with the CPU for every transposition and batch") {
   compare("linear", {5, 7, 33}, {65, 33}, [](auto& a, auto& b) { return ops::linear(a, b); });
 }
 
-TEST_CASE("softmax agrees with the CPU around warp and block edges") {
-  if (skipped()) return;
+TEST_CASE("softmax agrees with the CPU around warp and block edges" * doctest::skip(kNoGpu)) {
   for (const std::int64_t n : {1, 31, 32, 33, 129, 257}) {
     compare("softmax", {5, n}, {5, n}, [](auto& a, auto& b) { return ops::softmax(a * b); });
     compare("log_softmax", {5, n}, {5, n},
@@ -159,8 +150,7 @@ TEST_CASE("softmax agrees with the CPU around warp and block edges") {
   }
 }
 
-TEST_CASE("norms and clipping agree with the CPU") {
-  if (skipped()) return;
+TEST_CASE("norms and clipping agree with the CPU" * doctest::skip(kNoGpu)) {
   const Tensor weights = rand_normal({7, 300}, {0, 1}, {1}),
                large = rand_normal({70000}, {0, 1}, {2});
   const auto results = [&](Device device) {
@@ -185,8 +175,7 @@ TEST_CASE("norms and clipping agree with the CPU") {
   for (std::size_t i = 0; i < cpu.size(); ++i) CHECK(relative_error(cuda[i], cpu[i]) <= 1e-6);
 }
 
-TEST_CASE("equal values and NaN stand where the CPU puts them") {
-  if (skipped()) return;
+TEST_CASE("equal values and NaN stand where the CPU puts them" * doctest::skip(kNoGpu)) {
   std::vector<double> values(4 * 6 * 6);
   Rng random(5);
   for (double& v : values) v = static_cast<double>(random.below(4));
@@ -215,8 +204,8 @@ TEST_CASE("equal values and NaN stand where the CPU puts them") {
   }
 }
 
-TEST_CASE("every kernel has a CUDA form; one that had none would say so by name") {
-  if (skipped()) return;
+TEST_CASE("every kernel has a CUDA form; one that had none would say so by name" *
+          doctest::skip(kNoGpu)) {
   const ops::Kernels& k = ops::kernels(kCuda);
   const RunningOp naming("max_pool2d");
   CHECK_THROWS_WITH_AS(Kernel<ops::PoolCall>{}({}),
@@ -233,8 +222,7 @@ TEST_CASE("every kernel has a CUDA form; one that had none would say so by name"
   static_assert(sizeof(ops::Kernels) == 14 * sizeof(void*), "a family is missing above");
 }
 
-TEST_CASE("memory is cached and counted on the GPU") {
-  if (skipped()) return;
+TEST_CASE("memory is cached and counted on the GPU" * doctest::skip(kNoGpu)) {
   release_cached_memory(kCuda);
   { const Tensor t = empty({100000}, {DType::f32, kCuda}); }
   const MemoryStats before = memory_stats(kCuda);

@@ -83,8 +83,12 @@ Bits trained(int ranks, Way way) {
     CHECK_FALSE(trainer.fit());
     bits[processes.rank()] = bits_of(trainer);
   });
-  for (const Bits& own : bits) CHECK(own == bits.front());
-  return bits.front();
+  const Bits first = bits.front();
+  for (Bits& own : bits) {
+    own["fingerprints"] = first.at("fingerprints");  // which the first process alone computes
+    CHECK(own == first);
+  }
+  return first;
 }
 
 /// Gradients of three parameters, which a rank writes shard by shard and sends in small buckets as

@@ -3,11 +3,11 @@
 
 #include <doctest/doctest.h>
 
-#include <cstdlib>
 #include <fstream>
 #include <set>
 
 #include "engine/base/error.h"
+#include "tests/data/user_data.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/torch_bytes.h"
 
@@ -274,12 +274,8 @@ TEST_CASE("data sets are opened by name") {
       (void)open_dataset({.name = "cifar10", .data_dir = dir.path}, Split::test)->get(1), Error);
 }
 
-TEST_CASE("the real CIFAR-10" * doctest::skip(std::getenv("FOVEA_DATA") == nullptr)) {
-  const char* data = std::getenv("FOVEA_DATA");
-  if (data == nullptr || !fs::exists(fs::path(data) / "cifar10")) {
-    MESSAGE("no cifar10 in FOVEA_DATA: skipped");
-    return;
-  }
+TEST_CASE("the real CIFAR-10" * doctest::skip(tests::user_data("cifar10").empty())) {
+  const fs::path data = tests::user_data("cifar10").parent_path();
   const Cifar train(CifarKind::cifar10, data, Split::train);
   CHECK(train.size() == 50'000);
   CHECK(train.notice().empty());

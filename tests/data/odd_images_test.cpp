@@ -4,7 +4,6 @@
 
 #include <array>
 #include <cmath>
-#include <cstdlib>
 #include <filesystem>
 #include <sstream>
 #include <string>
@@ -13,6 +12,7 @@
 #include "data/image.h"
 #include "engine/base/files.h"
 #include "tests/data/image_libraries.h"
+#include "tests/data/user_data.h"
 #include "tests/support/temporary_folder.h"
 
 namespace fovea {
@@ -107,14 +107,10 @@ TEST_CASE("odd pictures are treated as wanted" * doctest::skip(tests::kWithoutLi
   check_all(fs::path(FOVEA_TESTS) / "data" / "odd");
 }
 
-TEST_CASE("all odd pictures are treated as wanted" * doctest::skip(tests::kWithoutLibraries)) {
-  const char* data = std::getenv("FOVEA_DATA");
-  const fs::path folder = fs::path(data == nullptr ? "" : data) / "odd-images";
-  if (data == nullptr || !fs::exists(folder / "expected.csv")) {
-    MESSAGE("no odd-images in $FOVEA_DATA: skipped");
-    return;
-  }
-  check_all(folder);
+TEST_CASE("all odd pictures are treated as wanted" *
+          doctest::skip(tests::kWithoutLibraries ||
+                        tests::user_data("odd-images/expected.csv").empty())) {
+  check_all(tests::user_data("odd-images"));
 }
 
 }  // namespace fovea

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "data/sources/drawn/builtin.h"
@@ -149,30 +150,20 @@ inline double first_loss(TrainConfig config, std::int64_t batch, std::int64_t gr
   return loss;
 }
 
-/// Every bit of a trainer's state: tensors as numbers, and counters.
+/// Every bit of a trainer's state: tensors as numbers, and all its progress, letter by letter.
 inline std::map<std::string, std::vector<double>> bits_of(Trainer& trainer) {
   const TrainState state = trainer.state();
   std::map<std::string, std::vector<double>> bits;
   for (const auto& [name, tensor] : state_of(*state.model)) bits[name] = tensor.to_vector();
   for (const auto& [name, tensor] : state.moments) bits[name] = tensor.to_vector();
   for (const auto& [name, tensor] : state.averages) bits["ema/" + name] = tensor.to_vector();
-  const Progress& p = state.progress;
-  bits["progress"] = {static_cast<double>(p.step),
-                      static_cast<double>(p.forward),
-                      static_cast<double>(p.cursor.epoch),
-                      static_cast<double>(p.cursor.batch),
-                      static_cast<double>(p.finished_epochs),
-                      p.epoch.total,
-                      static_cast<double>(p.epoch.samples),
-                      p.interval.total,
-                      p.best.score,
-                      p.best_ema.score,
-                      static_cast<double>(p.updates),
-                      p.plateau.lr,
-                      p.plateau.best,
-                      static_cast<double>(p.plateau.bad_epochs),
-                      static_cast<double>(p.guard.skipped)};
-  bits["guard"] = p.guard.losses;
+  Progress progress = state.progress;
+  progress.epoch_seconds = 0;  // measured, so never equal twice
+  const FingerprintChain chain = std::exchange(progress.fingerprints, {});
+  const std::string fingerprints = chain.last + chain.images,
+                    others = format_run_progress(progress);
+  bits["fingerprints"].assign(fingerprints.begin(), fingerprints.end());
+  bits["progress"].assign(others.begin(), others.end());
   return bits;
 }
 

@@ -28,8 +28,12 @@ Bits trained_bits(TrainConfig config, int processes) {
     bits[process.rank()] = bits_of(trainer);
   });
   if (config.loop.zero == 1) return bits.front();  // the others have no whole moments
-  for (const Bits& own : bits) CHECK(own == bits.front());
-  return bits.front();
+  const Bits first = bits.front();
+  for (Bits& own : bits) {
+    own["fingerprints"] = first.at("fingerprints");  // which the first process alone computes
+    CHECK(own == first);
+  }
+  return first;
 }
 
 void check_processes(const TrainConfig& config) {
