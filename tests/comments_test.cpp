@@ -4,20 +4,18 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
-#include <fstream>
 #include <regex>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "tests/support/source_tree.h"
+
 namespace fs = std::filesystem;
 
-namespace {
+using namespace fovea::test;
 
-const fs::path kRoot = FOVEA_SOURCE_DIR;
-const std::vector<std::string> kFolders = {"include", "engine",   "ops",    "models",
-                                           "data",    "train",    "report", "apps",
-                                           "bench",   "examples", "tests",  "cmake"};
+namespace {
 
 /// Names that comments may use although the tree has no such thing: files of other projects.
 const std::set<std::string> kForeign = {"data/auto_augment.py", "Lib/pickletools.py"};
@@ -26,16 +24,6 @@ const std::set<std::string> kForeign = {"data/auto_augment.py", "Lib/pickletools
 struct Tree {
   std::set<std::string> paths, names, identifiers;
 };
-
-std::string slurp(const fs::path& path) {
-  std::ifstream in(path);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
-bool has_comments(const fs::path& path) {
-  static const std::set<std::string> kinds{".h", ".cpp", ".cu", ".cuh"};
-  return kinds.contains(path.extension().string());
-}
 
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
@@ -57,36 +45,16 @@ std::string comment_of(const std::string& line) {
   return line.substr(std::min(line.find_first_not_of("/< ", at), line.size()));
 }
 
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  for (std::size_t i = 0; i < text.size();) {
-    const std::size_t end = std::min(text.find('\n', i), text.size());
-    lines.push_back(text.substr(i, end - i));
-    i = end + 1;
-  }
-  return lines;
-}
-
-std::vector<fs::path> files_of_the_tree() {
-  std::vector<fs::path> files;
-  for (const std::string& folder : kFolders) {
-    for (const auto& entry : fs::recursive_directory_iterator(kRoot / folder)) {
-      if (entry.is_regular_file()) files.push_back(entry.path());
-    }
-  }
-  return files;
-}
-
-Tree read_tree(const std::vector<fs::path>& files) {
-  Tree tree;
-  for (const fs::path& path : files) {
-    for (fs::path part = path.lexically_relative(kRoot); part.has_filename() && part != ".";
-         part = part.parent_path()) {
+Tree read_tree() {
+  Tree tree{top_folders(), {}, {}};
+  for (const File& file : tree_files()) {
+    const fs::path path = file.path;
+    for (fs::path part = path; part.has_filename(); part = part.parent_path()) {
       tree.paths.insert(part.generic_string());
     }
     tree.names.insert(path.filename().string());
-    if (!has_comments(path)) continue;
-    for (const std::string& line : lines_of(slurp(path))) {
+    if (!file.is_code()) continue;
+    for (const std::string& line : file.lines) {
       add_identifiers(line.substr(0, line.find("//")), tree.identifiers);
     }
   }
@@ -118,7 +86,7 @@ void check_folders(const std::string& comment, const Tree& tree,
   for (std::sregex_iterator it(comment.begin(), comment.end(), folder), end; it != end; ++it) {
     const std::string name = (*it)[2];
     const std::string room = name.substr(0, name.find('/'));
-    if (std::find(kFolders.begin(), kFolders.end(), room) == kFolders.end()) continue;
+    if (!top_folders().contains(room)) continue;
     if (!tree.paths.contains(name)) lacking.push_back(name + "/");
   }
 }
@@ -161,14 +129,13 @@ TEST_CASE("a comment that names what does not exist is found") {
 }
 
 TEST_CASE("what comments name exists") {
-  const std::vector<fs::path> files = files_of_the_tree();
-  const Tree tree = read_tree(files);
+  const Tree tree = read_tree();
   CHECK(tree.identifiers.size() > 5000);
-  for (const fs::path& path : files) {
-    if (!has_comments(path) || path.filename() == "comments_test.cpp") continue;
-    for (const std::string& line : lines_of(slurp(path))) {
+  for (const File& file : tree_files()) {
+    if (!file.is_code() || file.path == "tests/comments_test.cpp") continue;
+    for (const std::string& line : file.lines) {
       for (const std::string& name : lacking_names(comment_of(line), tree)) {
-        FAIL_CHECK(path.lexically_relative(kRoot).generic_string(), " names ", name, ": ", line);
+        FAIL_CHECK(file.path, " names ", name, ": ", line);
       }
     }
   }

@@ -1,71 +1,168 @@
-// What a model costs, read off the sources: its own files, its entry in the registry and its row of
-// names. Whoever else names a family does something that only this family has.
+// What a change costs, as CONTRIBUTING.md says, counted on everything of its kind that exists: the
+// tables of the sources say what exists.
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
+#include <map>
 #include <regex>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
-namespace fs = std::filesystem;
+#include "tests/support/source_tree.h"
+
+using namespace fovea::test;
 
 namespace {
 
-const fs::path kRoot = FOVEA_SOURCE_DIR;
-constexpr std::size_t kMaxFiles = 5;
+using Names = std::set<std::string>;
 
-std::string text_of(const fs::path& file) {
-  std::ifstream in(file);
-  return {std::istreambuf_iterator<char>(in), {}};
+bool matches(const std::string& text, const std::string& pattern) {
+  return std::regex_match(text, std::regex(pattern));
 }
 
-/// The sources of the rooms that name the family in quotes or include its header.
-std::set<std::string> files_that_name(const std::string& family) {
-  const std::string header = "#include \"models/" + family + ".h\"", name = '"' + family + '"';
-  std::set<std::string> found;
-  for (const char* room :
-       {"engine", "ops", "models", "data", "train", "report", "tests/parity", "apps"}) {
-    if (!fs::exists(kRoot / room)) continue;
-    for (const auto& entry : fs::recursive_directory_iterator(kRoot / room)) {
-      const fs::path& file = entry.path();
-      if (file.extension() != ".cpp" && file.extension() != ".h") continue;
-      const std::string text = text_of(file);
-      const bool names = text.find(header) != text.npos || text.find(name) != text.npos;
-      if (names) found.insert(fs::relative(file, kRoot).generic_string());
-    }
+/// The first groups of all matches in a file of the tree.
+std::vector<std::string> found_in(const std::string& file, const std::string& pattern) {
+  const std::string text = slurp(kRoot / file);
+  const std::regex expression(pattern);
+  std::vector<std::string> found;
+  for (std::sregex_iterator it(text.begin(), text.end(), expression), end; it != end; ++it) {
+    found.push_back((*it)[1]);
   }
   return found;
 }
 
-struct Family {
-  const char* name;
-  const char* extras;  ///< who looks at what only this family has, a pattern
-};
+/// The files in `found` that no pattern fits.
+Names others(const Names& found, const std::string& pattern) {
+  Names left;
+  for (const std::string& path : found) {
+    if (!matches(path, pattern)) left.insert(path);
+  }
+  return left;
+}
+
+/// The product's files in a folder.
+std::vector<const File*> product_files() {
+  std::vector<const File*> files;
+  for (const File& file : tree_files()) {
+    const Room* room = room_of(file.path);
+    if (room != nullptr && room->is_product()) files.push_back(&file);
+  }
+  return files;
+}
+
+std::string code_of(const std::string& line) { return line.substr(0, line.find("//")); }
 
 }  // namespace
 
-TEST_CASE("a model costs its own files, an entry in the registry and a row of names") {
-  const std::vector<Family> families{
-      // Generators copied from other weights, and their filters drawn.
-      {"cpvt", "train/.*initial_weights\\.cpp|report/inspect/parameters\\.cpp"},
-      // A key of the official configuration, and Phi_p drawn.
-      {"pervit", "tests/parity/models\\.cpp|report/inspect/pervit_phi\\.cpp"},
-  };
-  for (const Family& family : families) {
-    CAPTURE(std::string(family.name));
-    const std::string name = family.name;
-    const std::regex extras(family.extras);
-    std::set<std::string> cost{"models/" + name + ".h"};  // whether or not it says the name
-    for (const std::string& file : files_that_name(name)) {
-      if (!std::regex_match(file, extras)) cost.insert(file);
+TEST_CASE("an elementwise op stands in three or four files") {
+  const std::map<std::string, std::string> ops{
+      {"Softplus", "softplus"},    {"LogSigmoid", "logsigmoid"}, {"Silu", "silu"},
+      {"QuickGelu", "quick_gelu"}, {"Minimum", "minimum"},       {"MaskedFill", "masked_fill"},
+      {"Rsqrt", "rsqrt"}};
+  for (const auto& [functor, op] : ops) {
+    Names found;
+    for (const std::string& path : product_files_with({functor, op})) {
+      if (matches(path, "ops/([a-z]+\\.h|elementwise/.*|common/.*)")) found.insert(path);
     }
-    CHECK(cost == std::set<std::string>{"models/" + name + ".cpp", "models/" + name + ".h",
-                                        "models/" + name + "_config.cpp", "models/presets.cpp",
-                                        "models/registry.cpp"});
-    CHECK(cost.size() <= kMaxFiles);
+    INFO(op, ": ", joined(found));
+    CHECK(found.size() >= 3);
+    CHECK(found.size() <= 4);
+  }
+}
+
+TEST_CASE("a family of ops is named in one list, and its kernels in one file a side") {
+  const std::vector<std::string> families = found_in("ops/kernels.h", "Kernels& ([a-z]+);");
+  REQUIRE(families.size() >= 14);
+  for (const std::string& family : families) {
+    std::string type = family;
+    type[0] = static_cast<char>(std::toupper(type[0]));
+    const Names found = product_files_with({type + "Kernels", family + "_kernels"});
+    INFO(family, ": ", joined(found));
+    CHECK(found.contains("ops/kernels.h"));
+    CHECK(found.contains("ops/" + family + "/call.h"));
+    CHECK(others(found, "ops/(kernels\\.h|" + family + "/.*)").empty());
+  }
+}
+
+TEST_CASE("an instruction set is named by its row and by the kernels that use its registers") {
+  const std::vector<std::string> sets = found_in("engine/cpu_isa.h", "\\{Isa::(\\w+), \"");
+  REQUIRE(sets.size() >= 3);
+  for (const std::string& isa : sets) {
+    const Names found = product_files_with({"Isa::" + isa, "FOVEA_ISA_" + isa});
+    INFO(isa, ": ", joined(found));
+    CHECK(found.contains("engine/cpu_isa.h"));
+    CHECK(others(found,
+                 "engine/cpu_isa\\.(h|cpp)|ops/(common/cpu|product|conv)/.*\\.h|"
+                 "data/(geometry/resize_passes|augment/affine_sample)\\.cpp")
+              .empty());
+  }
+}
+
+namespace {
+
+/// A setting as its field declares it: the flag, the member, and the file of the field.
+struct Flag {
+  std::string name, member, file;
+};
+
+std::vector<Flag> declared_flags() {
+  static const std::regex field(
+      "\\.(?:add|number|choice|once)\\(\\s*\"([a-z0-9-]+)\",\\s*(?:whole\\()?&[\\w.]*?(\\w+)\\)?,");
+  std::vector<Flag> flags;
+  for (const File* file : product_files()) {
+    if (!matches(file->path, "(data|train)/.*\\.cpp")) continue;
+    const std::string text = slurp(kRoot / file->path);
+    for (std::sregex_iterator it(text.begin(), text.end(), field), end; it != end; ++it) {
+      flags.push_back({(*it)[1], (*it)[2], file->path});
+    }
+  }
+  return flags;
+}
+
+}  // namespace
+
+// A member that several headers declare cannot be told apart by its name; the others show the cost.
+TEST_CASE(
+    "a training flag stands where its option is declared, where its field is and in its uses") {
+  std::size_t counted = 0;
+  const std::vector<Flag> flags = declared_flags();
+  CHECK(flags.size() > 140);
+  for (const Flag& flag : flags) {
+    const auto same = [&](const Flag& other) { return other.member == flag.member; };
+    if (std::count_if(flags.begin(), flags.end(), same) > 1) continue;
+    const Names found = product_files_with({flag.member});
+    const auto in_header = [](const std::string& path) { return path.ends_with(".h"); };
+    if (std::count_if(found.begin(), found.end(), in_header) != 1) continue;
+    ++counted;
+    INFO("--", flag.name, ": ", joined(found));
+    CHECK(found.contains(flag.file));
+    if (flag.file.starts_with("train/settings/")) continue;  // a setting of the whole run
+    if (flag.member == "grad_accum_steps") continue;  // which resuming and --auto-batch change
+    // Besides, only what is derived from several settings.
+    CHECK(others(found, "(?!train/(settings|start)/).*|train/settings/config.*").empty());
+  }
+  CHECK(counted > 40);
+}
+
+TEST_CASE("a room costs its build file, a line in the list and a line in the documents") {
+  static const std::regex list(
+      "CMakeLists\\.txt|cmake/.*|run|\\.ci/run|tests/CMakeLists\\.txt|"
+      "tests/support/.*|tests/mutants/.*\\.py");
+  for (const Room& room : rooms()) {
+    if (room.name.find('/') == std::string::npos)
+      continue;  // as words, folders at the top are many
+    Names found;
+    for (const File& file : tree_files()) {
+      if (!std::regex_match(file.path, list) || file.path == room.name + "/CMakeLists.txt")
+        continue;
+      const std::regex alone("(^|.*[^\\w/])" + room.name + "/?($|[^\\w/.].*)");
+      for (const std::string& line : file.lines) {
+        if (std::regex_match(code_of(line), alone)) found.insert(file.path);
+      }
+    }
+    INFO(room.name, ": ", joined(found));
+    CHECK(found.empty());  // rooms.txt and the documents are checked by tests/layering_test.cpp
   }
 }

@@ -2,9 +2,8 @@
 // sources themselves. Every rule is first shown to catch a file that breaks it.
 #include <doctest/doctest.h>
 
-#include <cctype>
+#include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <map>
 #include <regex>
@@ -12,18 +11,12 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/source_tree.h"
+
 namespace fs = std::filesystem;
+using namespace fovea::test;
 
 namespace {
-
-const fs::path kRoot = FOVEA_SOURCE_DIR;
-
-struct File {
-  std::string path;  ///< from the root, with slashes
-  std::vector<std::string> lines;
-
-  [[nodiscard]] std::string folder() const { return path.substr(0, path.find('/')); }
-};
 
 /// What a rule has against a file: a line of it, or a reason. Empty: nothing.
 using Objections = std::vector<std::string>;
@@ -60,73 +53,27 @@ bool is_build_file(const std::string& path) {
   return matches(path, ".*(CMakeLists\\.txt|\\.cmake|\\.in)");
 }
 
-/// The rooms that a room may include, itself always. bench, examples and tests may all.
-const std::map<std::string, std::set<std::string>> kBelow = [] {
-  std::map<std::string, std::set<std::string>> below = {
-      {"engine/base", {}},
-      {"engine", {"engine/base"}},
-      {"engine/comm", {"engine/base", "engine"}},
-      {"engine/formats", {"engine/base", "engine"}},
-      {"ops", {"engine/base", "engine"}},
-      {"models/diffusion", {"engine/base", "engine", "ops"}},
-      {"models/detection", {"engine/base", "engine", "ops"}},
-      {"models/depth", {"engine/base", "engine", "ops"}},
-      {"data", {"engine/base", "engine", "engine/comm", "engine/formats"}},
-      {"models",
-       {"engine/base", "engine", "engine/formats", "ops", "models/detection", "models/depth"}},
-      {"data/figures", {"engine/base", "engine", "data"}},
-      {"train/optim", {"engine/base", "engine", "ops", "models/depth", "models"}},
-  };
-  std::set<std::string> rows;
-  for (const auto& row : below) rows.insert(row.first);
-  const auto add = [&](const std::string& room, std::set<std::string> besides) {
-    besides.insert(rows.begin(), rows.end());
-    below[room] = std::move(besides);
-  };
-  add("train/run", {});
-  add("train/loop", {"train/run"});
-  add("train/settings", {"train/run", "train/loop"});  // their options, together
-  add("train/tasks", {"train/run", "train/loop", "train/settings"});
-  add("train/start", {"train/run", "train/loop", "train/settings", "train/tasks"});
-  add("train/plan", {"train/run", "train/loop", "train/settings", "train/start"});  // of any task
-  const std::set<std::string> train = {"train/run",   "train/loop",  "train/settings",
-                                       "train/tasks", "train/start", "train/plan"};
-  for (const char* room : {"include", "report/inspect", "report/measures", "report", "apps"})
-    add(room, train);
-  below["apps"].insert({"report/inspect", "report/measures", "report"});
-  (below["tests/parity"] = below["apps"]).insert("apps");
-  return below;
-}();
-
-/// The room of a path: the longest row that it lies under; "" outside of all.
-std::string room_of(const std::string& path) {
-  for (std::string folder = path; folder.find('/') != std::string::npos;) {
-    folder.resize(folder.rfind('/'));
-    if (kBelow.contains(folder)) return folder;
-  }
-  return "";
-}
-
 Objections includes_what_is_above(const File& file) {
-  const auto below = kBelow.find(room_of(file.path));
-  if (below == kBelow.end()) return {};
+  const Room* own = room_of(file.path);
+  if (own == nullptr || own->sees_all) return {};
   return lines_where(file, [&](const std::string& line) {
-    const std::string room = room_of(included(line));
-    return !room.empty() && room != below->first && !below->second.contains(room);
+    const Room* room = room_of(included(line));
+    return room != nullptr && room != own && !own->below.contains(room->name);
   });
 }
 
-/// A folder with rows of its own has no files beside them.
+/// A folder whose rooms have all the files.
 Objections stands_between_rooms(const File& file) {
-  if (file.folder() != "train" || !room_of(file.path).empty()) return {};
-  if (is_build_file(file.path)) return {};
-  return {"train/ has rooms; this file is in none of them"};
+  const Room* room = room_of(file.path);
+  if (room == nullptr || room->has_files || !file.is_code()) return {};
+  return {room->name + "/ has no files of its own; this file is in none of its rooms"};
 }
 
 /// Families, their common parts and the tables: whatever of ops/ is not on its shelf of headers.
 Objections reaches_into_ops(const File& file) {
-  if (room_of(file.path).empty() && file.folder() != "examples") return {};
-  if (file.folder() == "ops") return {};
+  const Room* room = room_of(file.path);
+  const bool is_concerned = room != nullptr && (room->is_product() || room->name == "examples");
+  if (!is_concerned || room->name == "ops") return {};
   return lines_where(file, [](const std::string& line) {
     return matches(included(line), "ops/(kernels\\.h|[a-z_0-9]+/.*)");
   });
@@ -315,63 +262,90 @@ std::vector<Rule> rules() {
   return all;
 }
 
-std::vector<File> files_of_the_tree() {
-  static const std::set<std::string> kinds{".h", ".cpp", ".cu", ".cuh", ".cmake", ".in"};
-  std::vector<File> files;
-  const auto add = [&](const fs::path& path) {
-    File file{path.lexically_relative(kRoot).generic_string(), {}};
-    std::ifstream in(path);
-    for (std::string line; std::getline(in, line);) file.lines.push_back(line);
-    files.push_back(std::move(file));
-  };
-  std::set<std::string> folders{"tests", "bench", "examples", "cmake"};
-  for (const auto& [room, below] : kBelow) folders.insert(room.substr(0, room.find('/')));
-  for (const std::string& folder : folders) {
-    for (const auto& entry : fs::recursive_directory_iterator(kRoot / folder)) {
-      const bool listed = kinds.contains(entry.path().extension().string()) ||
-                          entry.path().filename() == "CMakeLists.txt";
-      if (entry.is_regular_file() && listed) add(entry.path());
+/// What a list of rooms lacks: rooms of the tree, and those that the documents do not name.
+std::set<std::string> missing_rooms(const Rooms& listed) {
+  std::set<std::string> names, missing;
+  for (const Room& room : listed) names.insert(room.name);
+  for (const File& file : tree_files()) {
+    if (!file.path.ends_with("/CMakeLists.txt") || file.folder() == "tests") continue;
+    const std::string folder = file.path.substr(0, file.path.rfind('/'));
+    if (!names.contains(folder)) missing.insert(folder);
+  }
+  static const std::regex not_kept("build.*|runs|datasets|\\..*|__pycache__");  // as in .gitignore
+  for (const auto& entry : fs::directory_iterator(kRoot)) {
+    const std::string name = entry.path().filename().string();
+    if (entry.is_directory() && !std::regex_match(name, not_kept) && !top_folders().contains(name))
+      missing.insert(name);
+  }
+  return missing;
+}
+
+/// The rooms that a page does not name in the form that `pattern` gives with the name for "%".
+std::set<std::string> unnamed_rooms(const std::string& page, const std::string& form, bool tops) {
+  const std::string text = slurp(kRoot / page);
+  std::set<std::string> missing;
+  for (const Room& room : rooms()) {
+    const std::string name = tops ? room.top() : room.name;
+    std::string wanted = form;
+    wanted.replace(wanted.find('%'), 1, name);
+    if (text.find(wanted) == std::string::npos) missing.insert(name);
+  }
+  return missing;
+}
+
+/// Folders at the top that may, by way of their rooms, include each other in a circle.
+std::set<std::string> in_a_circle(const Rooms& listed) {
+  std::map<std::string, std::set<std::string>> below;
+  for (const Room& room : listed) {
+    below[room.top()];
+    for (const std::string& name : room.below) {
+      const std::string top = name.substr(0, name.find('/'));
+      if (top != room.top()) below[room.top()].insert(top);
     }
   }
-  add(kRoot / "CMakeLists.txt");
-  return files;
-}
-
-/// Whether a line has the word, not as a part of a longer one. Searched for without a regular
-/// expression, which takes a hundred times as long on all lines of the tree.
-bool has_word(const std::string& line, const std::string& word) {
-  const auto in_word = [&](std::size_t at) {
-    return at < line.size() &&
-           (std::isalnum(static_cast<unsigned char>(line[at])) || line[at] == '_');
-  };
-  for (std::size_t at = line.find(word); at != std::string::npos; at = line.find(word, at + 1)) {
-    if (!in_word(at - 1) && !in_word(at + word.size())) return true;
-  }
-  return false;
-}
-
-/// The files of the product, with its lists, that have one of the words.
-std::set<std::string> product_files_with(const std::vector<File>& files,
-                                         const std::vector<std::string>& words) {
-  std::set<std::string> found;
-  for (const File& file : files) {
-    if (room_of(file.path).empty()) continue;
-    for (const std::string& line : file.lines) {
-      for (const std::string& word : words) {
-        if (has_word(line, word)) found.insert(file.path);
-      }
+  for (bool removes = true; removes;) {
+    removes = false;
+    for (auto it = below.begin(); it != below.end();) {
+      const bool is_free = std::none_of(it->second.begin(), it->second.end(),
+                                        [&](const auto& top) { return below.contains(top); });
+      it = is_free ? below.erase(it) : std::next(it);
+      removes = removes || is_free;
     }
   }
-  return found;
-}
-
-std::string joined(const std::set<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += name + " ";
-  return text;
+  std::set<std::string> left;
+  for (const auto& entry : below) left.insert(entry.first);
+  return left;
 }
 
 }  // namespace
+
+TEST_CASE("a list of rooms says what each may include") {
+  const Rooms read =
+      parse_rooms("# a, b\n\na\nb/c  ..a\nd\nb    ..b/c\ne    *\nf    -\ng  b ..a\n");
+  REQUIRE(read.size() == 7);
+  CHECK(read[1].below == std::set<std::string>{"a"});
+  CHECK(read[3].below == std::set<std::string>{"a", "b/c"});
+  CHECK(read[4].sees_all);
+  CHECK_FALSE(read[5].has_files);
+  CHECK(read[6].below == std::set<std::string>{"a", "b"});
+}
+
+TEST_CASE("every room stands in the list and in the documents") {
+  Rooms short_list = rooms();
+  std::erase_if(short_list, [](const Room& room) { return room.name == "engine/comm"; });
+  CHECK(missing_rooms(short_list) == std::set<std::string>{"engine/comm"});
+  CHECK(missing_rooms(rooms()).empty());
+  INFO(joined(unnamed_rooms("docs/reading-order.md", "`%/`", false)));
+  CHECK(unnamed_rooms("docs/reading-order.md", "`%/`", false).empty());
+  INFO(joined(unnamed_rooms("README.md", "%/", true)));
+  CHECK(unnamed_rooms("README.md", "%/", true).empty());
+}
+
+TEST_CASE("the folders at the top include each other without a circle") {
+  CHECK(in_a_circle(parse_rooms("a\nb/x  ..a\nc  ..b/x\nb  ..c\n")) ==
+        std::set<std::string>{"b", "c"});
+  CHECK(in_a_circle(rooms()).empty());
+}
 
 TEST_CASE("every rule objects to a file that breaks it") {
   for (const Rule& rule : rules()) {
@@ -383,118 +357,15 @@ TEST_CASE("every rule objects to a file that breaks it") {
 }
 
 TEST_CASE("no file of the tree breaks a rule") {
-  const std::vector<File> files = files_of_the_tree();
-  CHECK(files.size() > 400);
+  CHECK(tree_files().size() > 400);
   for (const Rule& rule : rules()) {
-    for (const File& file : files) {
-      if (file.path == "tests/layering_test.cpp") continue;
+    for (const File& file : tree_files()) {
+      const bool is_script = !file.is_code() && !is_build_file(file.path);
+      if (file.path == "tests/layering_test.cpp" || is_script) continue;
       for (const std::string& objection : rule.objections(file)) {
         INFO(rule.name);
         FAIL_CHECK(file.path, ": ", objection);
       }
-    }
-  }
-}
-
-// CONTRIBUTING.md says what a change costs; these count it on ops that exist.
-TEST_CASE("an elementwise op stands in three or four files") {
-  const std::vector<File> files = files_of_the_tree();
-  const std::map<std::string, std::string> ops{
-      {"Softplus", "softplus"},    {"LogSigmoid", "logsigmoid"}, {"Silu", "silu"},
-      {"QuickGelu", "quick_gelu"}, {"Minimum", "minimum"},       {"MaskedFill", "masked_fill"},
-      {"Rsqrt", "rsqrt"}};
-  for (const auto& entry : ops) {
-    const std::string functor = entry.first, op = entry.second;
-    std::set<std::string> found;
-    for (const std::string& path : product_files_with(files, {functor, op})) {
-      if (matches(path, "ops/([a-z]+\\.h|elementwise/.*|common/.*)")) found.insert(path);
-    }
-    INFO(op, ": ", joined(found));
-    CHECK(found.size() >= 3);
-    CHECK(found.size() <= 4);
-  }
-}
-
-TEST_CASE("a family of ops is named in one list, and its kernels in one file a side") {
-  const std::vector<File> files = files_of_the_tree();
-  for (const std::string family : {"softmax", "norm", "reduce", "conv"}) {
-    std::string type = family;
-    type[0] = static_cast<char>(std::toupper(type[0]));
-    const std::set<std::string> found =
-        product_files_with(files, {type + "Kernels", family + "_kernels"});
-    INFO(family, ": ", joined(found));
-    CHECK(found.contains("ops/kernels.h"));
-    CHECK(found.contains("ops/" + family + "/call.h"));
-    CHECK(found.size() <= 4);  // and cpu*.cpp, *.cu
-  }
-}
-
-TEST_CASE("a flag stands where its option is declared, where its field is and where it is used") {
-  const std::vector<File> files = files_of_the_tree();
-  for (const char* member : {"patience_epochs", "recovery_interval", "vertical_flip", "zscore",
-                             "mix_epochs", "sum_classes"}) {  // the last two are a task's
-    const std::set<std::string> found = product_files_with(files, {member});
-    INFO(member, ": ", joined(found));
-    CHECK(found.size() == 3);
-    for (const std::string& path : found) CHECK_FALSE(matches(path, "train/(settings|start)/.*"));
-  }
-}
-
-TEST_CASE("a task is named by its own files, its row, its program, and what shows its models") {
-  const std::vector<File> files = files_of_the_tree();
-  const std::map<std::string, std::string> programs{
-      {"masked_autoencoding", "train_mae"},
-      {"diffusion", "(train_diffusion|sample.*|loading)"},
-      {"detection", "(train_detection|evaluate|predict)"},
-      {"depth", "(train_depth|evaluate|predict)"}};
-  for (const auto& entry : programs) {
-    const std::string task = entry.first, program = entry.second;
-    for (const std::string& path : product_files_with(files, {"TaskKind::" + task})) {
-      INFO(path);
-      CHECK(matches(path, "train/tasks/" + task + ".*|train/start/tasks\\.cpp|apps/" + program +
-                              "\\.cpp|models/.*|train/settings/model_settings\\.cpp|"
-                              "(tests/parity|report/inspect)/.*"));
-    }
-  }
-}
-
-TEST_CASE("autoencoding is named by its own files, its row, its program, and its models") {
-  const std::vector<File> files = files_of_the_tree();
-  for (const std::string& path : product_files_with(files, {"TaskKind::autoencoding"})) {
-    INFO(path);
-    CHECK(matches(path,
-                  "train/tasks/autoencoding.*|train/start/tasks\\.cpp|apps/train_vae\\.cpp|"
-                  "models/.*|train/settings/model_settings\\.cpp|tests/parity/.*"));
-  }
-}
-
-TEST_CASE("a data set is named by its own files and one row") {
-  const std::vector<File> files = files_of_the_tree();
-  const std::map<std::string, std::string> sets{
-      {"TarShards", "tar_shards"}, {"Builtin", "builtin"}, {"ImageFolder", "folder"}};
-  for (const auto& set : sets) {
-    const std::string type = set.first, own = set.second;
-    const std::set<std::string> found = product_files_with(files, {type});
-    INFO(type, ": ", joined(found));
-    CHECK(found.contains("data/dataset.cpp"));
-    for (const std::string& path : found) {
-      if (path.starts_with("data/"))
-        CHECK(matches(path, "data/(dataset\\.cpp|sources/[a-z]+/" + own + ".*)"));
-    }
-  }
-}
-
-TEST_CASE("an instruction set is named by its row and by the kernels that use its registers") {
-  const std::vector<File> files = files_of_the_tree();
-  for (const std::string isa : {"v2", "v3", "v4"}) {
-    const std::set<std::string> found =
-        product_files_with(files, {"Isa::" + isa, "FOVEA_ISA_" + isa});
-    INFO(isa, ": ", joined(found));
-    CHECK(found.contains("engine/cpu_isa.h"));
-    for (const std::string& path : found) {
-      CHECK(matches(path,
-                    "engine/cpu_isa\\.(h|cpp)|ops/(common/cpu|product|conv)/.*\\.h|"
-                    "data/(geometry/resize_passes|augment/affine_sample)\\.cpp"));
     }
   }
 }

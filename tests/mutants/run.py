@@ -56,8 +56,8 @@ def read_mutants(path):
 def copy_tree(target):
     """Copies the sources to a fixed place, so that a second run can reuse its build."""
     target.mkdir(parents=True, exist_ok=True)
-    rooms = sorted(path.parent.name for path in ROOT.glob("*/CMakeLists.txt"))
-    for name in ("CMakeLists.txt", "cmake", "recipes", "include", *rooms):
+    rooms = re.findall(r"^([a-z_]+)", (ROOT / "cmake/rooms.txt").read_text(), re.MULTILINE)
+    for name in ("CMakeLists.txt", *sorted(set(rooms) - {"docs"})):
         source = ROOT / name
         if source.is_dir():
             for path in source.rglob("*"):
