@@ -1,4 +1,5 @@
-// The stack machine: a stack of values, the MARKs on it, and a memo of values for reuse.
+// The stack machine that parses a pickle: a stack of values, the MARKs on it, and a memo of values
+// for reuse.
 #include "engine/formats/torch/pickle.h"
 
 #include <algorithm>
@@ -9,7 +10,7 @@
 #include <utility>
 
 #include "engine/base/error.h"
-#include "engine/base/json.h"
+#include "engine/formats/torch/pickle_code.h"
 #include "engine/formats/torch/pickle_opcodes.h"
 
 namespace fovea {
@@ -24,17 +25,17 @@ std::string_view name_of_opcode(unsigned char code) {
 
 class Machine {
  public:
-  Machine(std::string_view bytes, const std::string& where) : bytes_(bytes), where_(where) {}
+  Machine(std::string_view bytes, const std::string& where) : code_(bytes, where) {}
 
   Pickle run() {
     while (!stopped_) {
-      start_ = at_;
-      step(read<unsigned char>());
+      code_.begin_instruction();
+      step(code_.read<unsigned char>());
     }
-    require(stack_.size() == 1 && marks_.empty(), "ends with ", stack_.size(), " values and ",
-            marks_.size(), " open MARKs, expected one value");
+    code_.require(stack_.size() == 1 && marks_.empty(), "ends with ", stack_.size(), " values and ",
+                  marks_.size(), " open MARKs, expected one value");
     pickle_.root = stack_.back();
-    pickle_.end = at_;
+    pickle_.end = code_.position();
     return std::move(pickle_);
   }
 
@@ -46,17 +47,17 @@ class Machine {
     if (push_constant(code) || push_data(code) || collect(code) || remember(code)) return;
     switch (code) {
       case 0x80: {  // PROTO
-        const int version = read<std::uint8_t>();
-        return require(version <= 5, "is of protocol ", version, ", expected at most 5");
+        const int version = code_.read<std::uint8_t>();
+        return code_.require(version <= 5, "is of protocol ", version, ", expected at most 5");
       }
       case 0x95: {  // FRAME: a hint for read sizes
-        const auto length = read<std::uint64_t>();
-        return require(length <= bytes_.size() - at_, "has a FRAME of ", length, " bytes, but ",
-                       bytes_.size() - at_, " follow");
+        const auto length = code_.read<std::uint64_t>();
+        return code_.require(length <= code_.left(), "has a FRAME of ", length, " bytes, but ",
+                             code_.left(), " follow");
       }
       case 'c': {  // GLOBAL
-        const std::string module = line();
-        return global(module, line());
+        const std::string module = code_.line();
+        return global(module, code_.line());
       }
       case 0x93: {  // STACK_GLOBAL
         const std::string name = pop_text();
@@ -64,8 +65,8 @@ class Machine {
       }
       case 0x92: {  // NEWOBJ_EX: keyword arguments are ignored too
         const PickleRef named = pop();
-        require(pickle_.at(named).kind == Kind::dict,
-                "makes a call with keyword arguments that are not a dictionary");
+        code_.require(pickle_.at(named).kind == Kind::dict,
+                      "makes a call with keyword arguments that are not a dictionary");
         return call();
       }
       case 'R':   // REDUCE
@@ -80,11 +81,11 @@ class Machine {
       case 0x98:  // READONLY_BUFFER: of the buffer on top
         return put_back(pop());
       case 0x82:  // EXT1, EXT2, EXT4: a class by its number in copyreg's registry
-        return extension(read<std::uint8_t>());
+        return extension(code_.read<std::uint8_t>());
       case 0x83:
-        return extension(read<std::uint16_t>());
+        return extension(code_.read<std::uint16_t>());
       case 0x84:
-        return extension(read<std::uint32_t>());
+        return extension(code_.read<std::uint32_t>());
       case '0':  // POP, and POP_MARK: after a tuple that contains itself
         return static_cast<void>(pop());
       case '1':
@@ -110,18 +111,18 @@ class Machine {
       case 0x89:  // NEWFALSE
         return push_integer(Kind::boolean, code == 0x88 ? 1 : 0), true;
       case 'J':  // BININT
-        return push_integer(Kind::integer, read<std::int32_t>()), true;
+        return push_integer(Kind::integer, code_.read<std::int32_t>()), true;
       case 'K':  // BININT1
-        return push_integer(Kind::integer, read<std::uint8_t>()), true;
+        return push_integer(Kind::integer, code_.read<std::uint8_t>()), true;
       case 'M':  // BININT2
-        return push_integer(Kind::integer, read<std::uint16_t>()), true;
+        return push_integer(Kind::integer, code_.read<std::uint16_t>()), true;
       case 0x8a:  // LONG1
-        return push_long(take(read<std::uint8_t>())), true;
+        return push_long(code_.take(code_.read<std::uint8_t>())), true;
       case 0x8b:  // LONG4
-        return push_long(take(read<std::uint32_t>())), true;
+        return push_long(code_.take(code_.read<std::uint32_t>())), true;
       case 'G': {  // BINFLOAT, big-endian
         PickleValue value{.kind = Kind::real, .text = {}, .items = {}};
-        value.real = std::bit_cast<double>(__builtin_bswap64(read<std::uint64_t>()));
+        value.real = std::bit_cast<double>(__builtin_bswap64(code_.read<std::uint64_t>()));
         return push(std::move(value)), true;
       }
       case '}':  // EMPTY_DICT
@@ -141,19 +142,19 @@ class Machine {
     switch (code) {
       case 0x8c:  // SHORT_BINUNICODE
       case 'U':   // SHORT_BINSTRING, of Python 2
-        return push_text(Kind::text, read<std::uint8_t>()), true;
+        return push_text(Kind::text, code_.read<std::uint8_t>()), true;
       case 'X':  // BINUNICODE
       case 'T':  // BINSTRING, of Python 2
-        return push_text(Kind::text, read<std::uint32_t>()), true;
+        return push_text(Kind::text, code_.read<std::uint32_t>()), true;
       case 0x8d:  // BINUNICODE8
-        return push_text(Kind::text, read<std::uint64_t>()), true;
+        return push_text(Kind::text, code_.read<std::uint64_t>()), true;
       case 'C':  // SHORT_BINBYTES
-        return push_text(Kind::bytes, read<std::uint8_t>()), true;
+        return push_text(Kind::bytes, code_.read<std::uint8_t>()), true;
       case 'B':  // BINBYTES
-        return push_text(Kind::bytes, read<std::uint32_t>()), true;
+        return push_text(Kind::bytes, code_.read<std::uint32_t>()), true;
       case 0x8e:  // BINBYTES8
       case 0x96:  // BYTEARRAY8
-        return push_text(Kind::bytes, read<std::uint64_t>()), true;
+        return push_text(Kind::bytes, code_.read<std::uint64_t>()), true;
       default:
         return false;
     }
@@ -163,8 +164,8 @@ class Machine {
   bool collect(unsigned char code) {
     switch (code) {
       case '(':  // MARK
-        require(marks_.size() < kMaxPickleMarks, "has more than ", kMaxPickleMarks,
-                " open MARKs, nested deeper than any checkpoint");
+        code_.require(marks_.size() < kMaxPickleMarks, "has more than ", kMaxPickleMarks,
+                      " open MARKs, nested deeper than any checkpoint");
         return marks_.push_back(stack_.size()), true;
       case 't':  // TUPLE
         return push_with(Kind::tuple, pop_marked()), true;
@@ -192,59 +193,31 @@ class Machine {
   bool remember(unsigned char code) {
     switch (code) {
       case 'q':  // BINPUT
-        return put(read<std::uint8_t>()), true;
+        return put(code_.read<std::uint8_t>()), true;
       case 'r':  // LONG_BINPUT
-        return put(read<std::uint32_t>()), true;
+        return put(code_.read<std::uint32_t>()), true;
       case 0x94:  // MEMOIZE
         return put(static_cast<std::uint32_t>(memo_.size())), true;
       case 'h':  // BINGET
-        return get(read<std::uint8_t>()), true;
+        return get(code_.read<std::uint8_t>()), true;
       case 'j':  // LONG_BINGET
-        return get(read<std::uint32_t>()), true;
+        return get(code_.read<std::uint32_t>()), true;
       default:
         return false;
     }
   }
 
-  template <class... Parts>
-  void require(bool ok, const Parts&... parts) const {
-    if (!ok) fail(where_, ": the pickle ", parts..., " (at byte ", start_, ")");
-  }
-
   [[noreturn]] void refuse(unsigned char code) const {
     const std::string_view name = name_of_opcode(code);
-    fail(where_, ": the pickle has the instruction ",
-         name.empty() ? "of code " + std::to_string(code) : std::string(name), " at byte ", start_,
+    fail(code_.where(), ": the pickle has the instruction ",
+         name.empty() ? "of code " + std::to_string(code) : std::string(name), " at byte ",
+         code_.start(),
          ", which protocols 2 to 5 do not use; in Python, load the file and save it again");
   }
 
-  std::string take(std::uint64_t count) {
-    require(count <= bytes_.size() - at_, "is truncated: ", count, " bytes expected, ",
-            bytes_.size() - at_, " follow");
-    at_ += count;
-    return std::string(bytes_.substr(at_ - count, count));
-  }
-
-  template <class T>
-  T read() {
-    require(sizeof(T) <= bytes_.size() - at_, "is truncated");
-    T value;
-    std::memcpy(&value, bytes_.data() + at_, sizeof(T));
-    at_ += sizeof(T);
-    return value;
-  }
-
-  std::string line() {
-    const std::size_t end = bytes_.find('\n', at_);
-    require(end != std::string_view::npos, "is truncated in a name");
-    std::string text(bytes_.substr(at_, end - at_));
-    at_ = end + 1;
-    return text;
-  }
-
   void push(PickleValue value) {
-    require(pickle_.values.size() < kMaxPickleValues, "has more than ", kMaxPickleValues,
-            " values");
+    code_.require(pickle_.values.size() < kMaxPickleValues, "has more than ", kMaxPickleValues,
+                  " values");
     stack_.push_back(static_cast<PickleRef>(pickle_.values.size()));
     pickle_.values.push_back(std::move(value));
   }
@@ -254,7 +227,7 @@ class Machine {
   }
 
   void push_text(Kind kind, std::uint64_t length) {
-    push({.kind = kind, .text = take(length), .items = {}});
+    push({.kind = kind, .text = code_.take(length), .items = {}});
   }
 
   void push_integer(Kind kind, std::int64_t number) {
@@ -294,8 +267,8 @@ class Machine {
   [[nodiscard]] std::size_t floor() const { return marks_.empty() ? 0 : marks_.back(); }
 
   std::vector<PickleRef> pop_many(std::size_t count) {
-    require(stack_.size() - floor() >= count, "takes ", count, " values from a stack of ",
-            stack_.size() - floor());
+    code_.require(stack_.size() - floor() >= count, "takes ", count, " values from a stack of ",
+                  stack_.size() - floor());
     std::vector<PickleRef> taken(stack_.end() - static_cast<std::ptrdiff_t>(count), stack_.end());
     stack_.resize(stack_.size() - count);
     return taken;
@@ -314,22 +287,22 @@ class Machine {
 
   std::string pop_text() {
     const PickleValue& value = pickle_.at(pop());
-    require(value.kind == Kind::text, "has a name that is not a string");
+    code_.require(value.kind == Kind::text, "has a name that is not a string");
     return value.text;
   }
 
   std::vector<PickleRef> pop_marked() {
-    require(!marks_.empty(), "collects values without a MARK");
+    code_.require(!marks_.empty(), "collects values without a MARK");
     std::vector<PickleRef> taken = pop_many(stack_.size() - marks_.back());
     marks_.pop_back();
     return taken;
   }
 
   PickleValue& top_of(std::initializer_list<Kind> kinds) {
-    require(stack_.size() > floor(), "modifies a value on an empty stack");
+    code_.require(stack_.size() > floor(), "modifies a value on an empty stack");
     PickleValue& value = pickle_.values[stack_.back()];
-    require(std::find(kinds.begin(), kinds.end(), value.kind) != kinds.end(),
-            "modifies a value that is not modifiable");
+    code_.require(std::find(kinds.begin(), kinds.end(), value.kind) != kinds.end(),
+                  "modifies a value that is not modifiable");
     return value;
   }
 
@@ -348,7 +321,7 @@ class Machine {
   }
 
   void set_items(const std::vector<PickleRef>& items) {
-    require(items.size() % 2 == 0, "has a key without a value");
+    code_.require(items.size() % 2 == 0, "has a key without a value");
     PickleValue& target = top_of({Kind::dict, Kind::call});
     std::vector<PickleRef>& entries =
         target.kind == Kind::call ? pickle_.call_entries[stack_.back()] : target.items;
@@ -374,7 +347,7 @@ class Machine {
       entries.insert(entries.end(), pair.items.begin(), pair.items.end());
     }
     copied_ += entries.size();  // many calls may name one list
-    require(copied_ <= kMaxPickleValues, "has more than ", kMaxPickleValues, " values");
+    code_.require(copied_ <= kMaxPickleValues, "has more than ", kMaxPickleValues, " values");
     return entries;
   }
 
@@ -385,7 +358,7 @@ class Machine {
     const PickleValue &who = pickle_.at(both[0]), &arguments = pickle_.at(both[1]);
     const bool is_callable = who.kind == Kind::global || who.kind == Kind::call ||
                              who.kind == Kind::persistent;  // a class with its source, in old files
-    require(is_callable, "calls a value that is not callable");
+    code_.require(is_callable, "calls a value that is not callable");
     const bool is_dict = who.kind == Kind::global && who.text == "collections.OrderedDict";
     std::optional<std::vector<PickleRef>> entries;
     if (is_dict) entries = pairs_of(arguments);
@@ -394,19 +367,17 @@ class Machine {
   }
 
   void put(std::uint32_t index) {
-    require(stack_.size() > floor(), "memoizes a value on an empty stack");
+    code_.require(stack_.size() > floor(), "memoizes a value on an empty stack");
     memo_[index] = stack_.back();
   }
 
   void get(std::uint32_t index) {
     const auto found = memo_.find(index);
-    require(found != memo_.end(), "reads memo ", index, ", which it never stored");
+    code_.require(found != memo_.end(), "reads memo ", index, ", which it never stored");
     stack_.push_back(found->second);
   }
 
-  std::string_view bytes_;
-  const std::string& where_;
-  std::size_t at_ = 0, start_ = 0;  ///< the next byte, and the start of its instruction
+  PickleCode code_;
   bool stopped_ = false;
   std::size_t copied_ = 0;  ///< entries that were copied from lists
   Pickle pickle_;
@@ -416,25 +387,7 @@ class Machine {
   std::unordered_map<std::uint32_t, PickleRef> memo_;
 };
 
-const std::vector<PickleRef> kNothing;
-
 }  // namespace
-
-const std::vector<PickleRef>& Pickle::entries(PickleRef ref) const {
-  const PickleValue& value = at(ref);
-  if (value.kind == PickleKind::dict) return value.items;
-  const auto found = value.kind == PickleKind::call ? call_entries.find(ref) : call_entries.end();
-  return found == call_entries.end() ? kNothing : found->second;
-}
-
-const std::vector<PickleRef>& Pickle::attributes(PickleRef ref) const {
-  const auto found = states.find(ref);
-  if (found == states.end()) return kNothing;
-  const PickleValue* state = &at(found->second);
-  // With __slots__: (attributes, slots).
-  if (state->kind == PickleKind::tuple && state->items.size() == 2) state = &at(state->items[0]);
-  return state->kind == PickleKind::dict ? state->items : kNothing;
-}
 
 Pickle parse_pickle(std::string_view bytes, const std::string& where, std::uint64_t most_bytes) {
   return Machine(bytes.substr(0, most_bytes), where).run();
