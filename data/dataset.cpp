@@ -12,7 +12,7 @@
 #include "data/sources/boxes/coco.h"
 #include "data/sources/boxes/voc.h"
 #include "data/sources/dense/depth_pairs.h"
-#include "data/sources/dense/nyu_depth.h"
+#include "data/sources/dense/nyu/nyu_depth.h"
 #include "data/sources/drawn/builtin.h"
 #include "data/sources/drawn/rooms.h"
 #include "data/sources/drawn/scenes.h"

@@ -140,7 +140,8 @@ const std::vector<Place> kPlaces = {
      "engine/base/json\\.cpp|engine/formats/safetensors_header\\.cpp|tests/.*"},  // throws on no
                                                                                   // UTF-8
     {"create_directories(",
-     "engine/base/files\\.cpp|bench/photographs\\.cpp|tests/.*"},  // syncs nothing
+     "engine/base/files\\.cpp|bench/photographs\\.cpp|tests/.*"},         // syncs nothing
+    {"::fork()", "data/sources/dense/nyu/child_process\\.cpp|tests/.*"},  // other threads may run
     {"mmap(",
      "tests/cuda/emulator/memory\\.cpp"},  // of a file that is cut short it ends the program
     {"extern const Kernels kernels;",

@@ -4,7 +4,7 @@
 // A file is 128 bytes of header (text, version 0x0100, "IM" or "MI" for the byte order), then one
 // element per variable: type and byte count (u32 each) and the content. Type 14 is an array: flags
 // and class, sizes, name, values in Fortran order, each an element of its own. Type 15 is an array
-// compressed by zlib. Version 7.3 is HDF5 instead: engine/formats/hdf5.h.
+// compressed by zlib. Version 7.3 is HDF5 instead, and refused.
 #pragma once
 
 #include <cstdint>

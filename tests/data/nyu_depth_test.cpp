@@ -1,6 +1,6 @@
 // NYU's labelled depth file: a small one of its form, written by h5py
 // (tests/interop/depth_files.py --fixtures).
-#include "data/sources/dense/nyu_depth.h"
+#include "data/sources/dense/nyu/nyu_depth.h"
 
 #include <doctest/doctest.h>
 
@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path kFiles = FOVEA_SOURCE_DIR "/tests/formats/hdf5_files";
+const fs::path kFiles = FOVEA_SOURCE_DIR "/tests/data/hdf5_files";
 constexpr ImageSize kNyuSize{3, 5};
 
 std::shared_ptr<const Dataset> open_nyu(const fs::path& root, Split split) {

@@ -8,8 +8,8 @@
 #include <fstream>
 #include <string>
 
+#include "data/sources/dense/nyu/hdf5.h"
 #include "engine/base/error.h"
-#include "engine/formats/hdf5.h"
 
 namespace {
 

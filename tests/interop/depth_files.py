@@ -8,7 +8,7 @@ scipy MATLAB 5 files of every type, Pillow pairs of PNG files; each must be read
 split files must give NYU's 795 and 654 images, and the flowers' 1020, 1020 and 6149 (--splits: the folder with
 nyu-splits.mat, flowers102-setid.mat and flowers102-imagelabels.mat; default: the tests' own). Damaged files must end in
 one line on standard error and exit code 1 or 2, within 1 GiB of memory. --fixtures writes the small files of
-tests/formats/hdf5_files again.
+tests/data/hdf5_files again.
 """
 import argparse
 import os

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "data/dataset.h"
-#include "engine/formats/hdf5.h"
+#include "data/sources/dense/nyu/hdf5.h"
 
 namespace fovea {
 

@@ -1,18 +1,18 @@
 // HDF5 files are read in a child process, since libhdf5 crashes on some damaged ones. A request is
 // a word, and what it is about; the name of an array comes last. The answer about rows is a line
 // with their type and shape, then their bytes.
-#include "engine/formats/hdf5.h"
+#include "data/sources/dense/nyu/hdf5.h"
 
 #include <algorithm>
 #include <iterator>
 #include <span>
 #include <sstream>
 
-#include "engine/base/child_process.h"
+#include "data/sources/dense/nyu/child_process.h"
+#include "data/sources/dense/nyu/hdf5_library.h"
 #include "engine/base/error.h"
 #include "engine/base/files.h"
 #include "engine/base/json.h"
-#include "engine/formats/hdf5_library.h"
 
 namespace fovea {
 namespace {

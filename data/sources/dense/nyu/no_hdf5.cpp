@@ -1,6 +1,6 @@
 // Builds without libhdf5: HDF5 files cannot be read.
+#include "data/sources/dense/nyu/hdf5.h"
 #include "engine/base/error.h"
-#include "engine/formats/hdf5.h"
 
 namespace fovea {
 

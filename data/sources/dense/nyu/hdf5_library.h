@@ -1,4 +1,4 @@
-// An HDF5 file, opened by libhdf5 in this process. Private to engine/formats/.
+// An HDF5 file, opened by libhdf5 in this process. Private to this folder.
 //
 // libhdf5 crashes on some damaged files; Hdf5File calls it in a child process. It has no locks:
 // one thread only.

@@ -1,5 +1,5 @@
 // HDF5 through libhdf5.
-#include "engine/formats/hdf5_library.h"
+#include "data/sources/dense/nyu/hdf5_library.h"
 
 #include <hdf5.h>
 

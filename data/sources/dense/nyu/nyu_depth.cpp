@@ -1,5 +1,5 @@
 // NYU's pictures and depth maps, which MATLAB stores column by column.
-#include "data/sources/dense/nyu_depth.h"
+#include "data/sources/dense/nyu/nyu_depth.h"
 
 #include <cmath>
 #include <utility>

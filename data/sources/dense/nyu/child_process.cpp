@@ -1,5 +1,5 @@
 // Messages over a pair of sockets: their kind, their length, their bytes.
-#include "engine/base/child_process.h"
+#include "data/sources/dense/nyu/child_process.h"
 
 #include <fcntl.h>
 #include <sys/resource.h>

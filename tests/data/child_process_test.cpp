@@ -1,5 +1,5 @@
 // A child process that answers, fails or crashes.
-#include "engine/base/child_process.h"
+#include "data/sources/dense/nyu/child_process.h"
 
 #include <doctest/doctest.h>
 
