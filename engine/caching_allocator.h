@@ -17,35 +17,35 @@
 namespace fovea {
 
 /// The memory of one device. `System` has allocate(bytes, held) -> pointer or null (`held`: bytes
-/// allocated from it so far), free(pointer), name() and total(), a type Place, and kIdleShare. A
-/// block freed in one place is reused only in the same place. With a kIdleShare of n > 0, idle
+/// allocated from it so far), free(pointer), name() and total(), a type ReuseScope, and kIdleShare.
+/// A block freed in one scope is reused only in the same scope. With a kIdleShare of n > 0, idle
 /// blocks hold at most 1/n of the peak when the system is asked for a large block: those idle for
 /// longest are given back, so that images of many sizes do not each keep their own blocks.
 template <class System>
 class CachingAllocator {
  public:
-  using Place = typename System::Place;
+  using ReuseScope = typename System::ReuseScope;
 
   explicit CachingAllocator(System system = {}) : system_(system) {}
 
   /// Throws OutOfMemory when the system cannot provide the memory even after the cache was
   /// released.
-  [[nodiscard]] void* allocate(std::size_t bytes, const Place& place) {
+  [[nodiscard]] void* allocate(std::size_t bytes, const ReuseScope& scope) {
     const std::size_t size = size_class(bytes);
     const std::lock_guard lock(mutex_);
-    void* data = take_cached({place, size});
+    void* data = take_cached({scope, size});
     if (data == nullptr) data = from_system(size);
     stats_.current_bytes += static_cast<std::int64_t>(size);
     stats_.peak_bytes = std::max(stats_.peak_bytes, stats_.current_bytes);
     return data;
   }
 
-  /// `bytes` and `place` are those of the allocation.
-  void deallocate(void* data, std::size_t bytes, const Place& place) {
+  /// `bytes` and `scope` are those of the allocation.
+  void deallocate(void* data, std::size_t bytes, const ReuseScope& scope) {
     const std::size_t size = size_class(bytes);
     const std::lock_guard lock(mutex_);
     stats_.current_bytes -= static_cast<std::int64_t>(size);
-    cache_[{place, size}].push_back({data, ++freed_});
+    cache_[{scope, size}].push_back({data, ++freed_});
   }
 
   [[nodiscard]] MemoryStats stats() {
@@ -60,7 +60,7 @@ class CachingAllocator {
 
   /// Releases the cached blocks of all places, or of the places for which the condition holds.
   void release_cached() {
-    release_cached([](const Place&) { return true; });
+    release_cached([](const ReuseScope&) { return true; });
   }
   template <class Condition>
   void release_cached(const Condition& is_meant) {
@@ -79,7 +79,7 @@ class CachingAllocator {
     return (bytes + step - 1) / step * step;
   }
 
-  using Key = std::pair<Place, std::size_t>;
+  using Key = std::pair<ReuseScope, std::size_t>;
   struct Idle {
     void* data;
     std::uint64_t since;  ///< number of blocks freed before
@@ -97,7 +97,7 @@ class CachingAllocator {
     if constexpr (System::kIdleShare > 0) limit_idle(static_cast<std::int64_t>(size));
     void* data = system_.allocate(size, stats_.reserved_bytes);
     if (data == nullptr) {
-      drop_cache([](const Place&) { return true; });
+      drop_cache([](const ReuseScope&) { return true; });
       data = system_.allocate(size, stats_.reserved_bytes);
     }
     if (data == nullptr) {

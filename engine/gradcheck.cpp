@@ -23,9 +23,9 @@ double weighted_sum(const Tensor& y, const std::vector<double>& w) {
 }
 
 /// One element of a tensor. Setting it invalidates results computed from the tensor.
-class Entry {
+class TensorElement {
  public:
-  Entry(const Tensor& x, std::int64_t flat)
+  TensorElement(const Tensor& x, std::int64_t flat)
       : element_(x.alias({}, {}, offset_at(x.shape(), x.strides(), flat))) {}
 
   [[nodiscard]] double value() const { return element_.item(); }
@@ -43,7 +43,7 @@ class Entry {
 double central_difference(const TensorFn& f, const std::vector<Tensor>& inputs, const Tensor& input,
                           std::int64_t flat, const std::vector<double>& w, double step) {
   const NoGrad no_grad;
-  const Entry entry(input, flat);
+  const TensorElement entry(input, flat);
   const double x = entry.value(), h = step * std::max(1.0, std::abs(x));
   const auto value_at = [&](double at) {
     entry.set(at);

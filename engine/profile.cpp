@@ -137,27 +137,27 @@ std::string chrome_trace(std::span<const ProfileSpan> spans) {
 }
 
 std::string profile_table(std::span<const ProfileSpan> spans, std::size_t rows) {
-  struct Row {
+  struct ProfileRow {
     double forward = 0, backward = 0;
     std::int64_t calls = 0;
     [[nodiscard]] double total() const { return forward + backward; }
   };
-  std::map<std::string, Row> by_name;
+  std::map<std::string, ProfileRow> by_name;
   double total = 0;
   for (const ProfileSpan& s : spans) {
     if (s.category != "forward" && s.category != "backward") continue;
-    Row& row = by_name[s.name];
+    ProfileRow& row = by_name[s.name];
     (s.category == "forward" ? row.forward : row.backward) += s.seconds;
     row.calls += s.category == "forward" ? 1 : 0;
     total += s.seconds;
   }
-  std::vector<std::pair<std::string, Row>> sorted(by_name.begin(), by_name.end());
+  std::vector<std::pair<std::string, ProfileRow>> sorted(by_name.begin(), by_name.end());
   std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
     return a.second.total() > b.second.total();
   });
   std::string table = "op                        calls   forward ms  backward ms   share\n";
-  Row rest;
-  const auto print = [&](const std::string& name, const Row& row) {
+  ProfileRow rest;
+  const auto print = [&](const std::string& name, const ProfileRow& row) {
     char line[128];
     std::snprintf(line, sizeof line, "%-24.24s %6lld %12.2f %12.2f %6.1f%%\n", name.c_str(),
                   static_cast<long long>(row.calls), row.forward * 1e3, row.backward * 1e3,

@@ -15,8 +15,8 @@ namespace fovea {
 namespace {
 
 struct CpuMemory {
-  struct Place {
-    friend auto operator<=>(const Place&, const Place&) = default;
+  struct ReuseScope {
+    friend auto operator<=>(const ReuseScope&, const ReuseScope&) = default;
   };
   static constexpr std::int64_t kIdleShare = 8;
   static void* allocate(std::size_t size, std::int64_t held) {

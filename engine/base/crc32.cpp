@@ -9,12 +9,12 @@ namespace fovea {
 namespace {
 
 constexpr int kSlices = 8;
-using Table = std::array<std::array<std::uint32_t, 256>, kSlices>;
+using CrcTable = std::array<std::array<std::uint32_t, 256>, kSlices>;
 
 /// table[0][b] is the effect of a byte b, table[k][b] that of b followed by k zero bytes.
-constexpr Table make_table() {
+constexpr CrcTable make_table() {
   constexpr std::uint32_t polynomial = 0xEDB88320;  // 0x04C11DB7 with its bits reversed
-  Table table{};
+  CrcTable table{};
   for (std::uint32_t byte = 0; byte < 256; ++byte) {
     std::uint32_t crc = byte;
     for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1) ^ ((crc & 1) != 0 ? polynomial : 0);
@@ -28,7 +28,7 @@ constexpr Table make_table() {
   }
   return table;
 }
-constexpr Table kTable = make_table();
+constexpr CrcTable kTable = make_table();
 
 }  // namespace
 

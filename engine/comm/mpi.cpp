@@ -54,13 +54,13 @@ struct Library {
 class MpiProcesses final : public Communicator {
  public:
   MpiProcesses() : library_(std::make_shared<Library>()), comm_(MPI_COMM_WORLD) {
-    MPI_Comm_rank(comm_, &place_.rank);
-    MPI_Comm_size(comm_, &place_.size);
+    MPI_Comm_rank(comm_, &ranks_.rank);
+    MPI_Comm_size(comm_, &ranks_.size);
     MPI_Comm machine;
     require(MPI_Comm_split_type(comm_, MPI_COMM_TYPE_SHARED, rank(), MPI_INFO_NULL, &machine),
             "MPI_Comm_split_type");
-    MPI_Comm_rank(machine, &place_.local_rank);
-    MPI_Comm_size(machine, &place_.local_size);
+    MPI_Comm_rank(machine, &ranks_.local_rank);
+    MPI_Comm_size(machine, &ranks_.local_size);
     MPI_Comm_free(&machine);
   }
   ~MpiProcesses() override {
@@ -68,17 +68,17 @@ class MpiProcesses final : public Communicator {
     if (comm_ != MPI_COMM_WORLD && library_->failure.empty()) MPI_Comm_free(&comm_);
   }
 
-  [[nodiscard]] int rank() const override { return place_.rank; }
-  [[nodiscard]] int size() const override { return place_.size; }
-  [[nodiscard]] int local_rank() const override { return place_.local_rank; }
-  [[nodiscard]] int local_size() const override { return place_.local_size; }
+  [[nodiscard]] int rank() const override { return ranks_.rank; }
+  [[nodiscard]] int size() const override { return ranks_.size; }
+  [[nodiscard]] int local_rank() const override { return ranks_.local_rank; }
+  [[nodiscard]] int local_size() const override { return ranks_.local_size; }
 
   [[nodiscard]] std::unique_ptr<Communicator> duplicate() override {
     MPI_Comm copy;
     std::vector<MPI_Request> requests(1);
     locked([&] { require(MPI_Comm_idup(comm_, &copy, requests.data()), "MPI_Comm_idup"); });
     wait(requests);
-    return std::unique_ptr<Communicator>(new MpiProcesses(library_, copy, place_));
+    return std::unique_ptr<Communicator>(new MpiProcesses(library_, copy, ranks_));
   }
 
   void exchange(std::span<const Outgoing> out, std::span<const Incoming> in) override {
@@ -124,12 +124,12 @@ class MpiProcesses final : public Communicator {
   }
 
  private:
-  struct Place {
+  struct RankInfo {
     int rank = 0, size = 1, local_rank = 0, local_size = 1;
   };
 
-  MpiProcesses(std::shared_ptr<Library> library, MPI_Comm comm, const Place& place)
-      : library_(std::move(library)), comm_(comm), place_(place) {}
+  MpiProcesses(std::shared_ptr<Library> library, MPI_Comm comm, const RankInfo& ranks)
+      : library_(std::move(library)), comm_(comm), ranks_(ranks) {}
 
   static int count_of(std::size_t items) {
     check(items <= INT_MAX, "MPI: got ", items, " items in a message, expected at most ", INT_MAX);
@@ -261,7 +261,7 @@ class MpiProcesses final : public Communicator {
 
   std::shared_ptr<Library> library_;
   MPI_Comm comm_;
-  Place place_;
+  RankInfo ranks_;
 };
 
 }  // namespace

@@ -15,25 +15,26 @@
 namespace fovea::cuda {
 namespace {
 
-struct Place {
+struct FaultRecord {
   Storage memory;
   bool is_looked_for = false;  ///< since the record was last read
 };
 
 std::mutex mutex;
 
-Place& place_of(int device) {
-  static auto& all = *new std::map<int, Place>;  // never destroyed: the device may be gone first
+FaultRecord& record_of(int device) {
+  static auto& all =
+      *new std::map<int, FaultRecord>;  // never destroyed: the device may be gone first
   return all[device];
 }
 
 /// Reads the record without counting a synchronisation: it is part of one that the caller
 /// requested.
-Fault read(const Place& place, cudaStream_t stream, int device) {
+Fault read(const FaultRecord& record, cudaStream_t stream, int device) {
   Fault fault;
   PinnedMemory::of(device).with(sizeof fault, stream, [&](std::byte* pinned) {
     cuda_check(
-        cudaMemcpyAsync(pinned, place.memory.data(), sizeof fault, cudaMemcpyDeviceToHost, stream),
+        cudaMemcpyAsync(pinned, record.memory.data(), sizeof fault, cudaMemcpyDeviceToHost, stream),
         "copy to the host");
     cuda_check(cudaStreamSynchronize(stream), "wait for a stream");
     fault = *reinterpret_cast<const Fault*>(pinned);
@@ -46,22 +47,22 @@ Fault read(const Place& place, cudaStream_t stream, int device) {
 Fault* fault_to_fill() {
   const std::lock_guard lock(mutex);
   const int device = current_device();
-  Place& place = place_of(device);
-  if (place.memory.data() == nullptr) {
-    place.memory = Storage(sizeof(Fault), {DeviceType::cuda, device});
-    cuda_check(cudaMemsetAsync(place.memory.data(), 0, sizeof(Fault), current_stream()), "memset");
+  FaultRecord& record = record_of(device);
+  if (record.memory.data() == nullptr) {
+    record.memory = Storage(sizeof(Fault), {DeviceType::cuda, device});
+    cuda_check(cudaMemsetAsync(record.memory.data(), 0, sizeof(Fault), current_stream()), "memset");
   }
-  place.is_looked_for = true;
-  return reinterpret_cast<Fault*>(place.memory.data());
+  record.is_looked_for = true;
+  return reinterpret_cast<Fault*>(record.memory.data());
 }
 
 void throw_fault(int device, cudaStream_t stream) {
   const std::lock_guard lock(mutex);
-  Place& place = place_of(device);
-  if (!std::exchange(place.is_looked_for, false)) return;
-  const Fault fault = read(place, stream, device);
+  FaultRecord& record = record_of(device);
+  if (!std::exchange(record.is_looked_for, false)) return;
+  const Fault fault = read(record, stream, device);
   if (fault.op == nullptr) return;
-  cuda_check(cudaMemsetAsync(place.memory.data(), 0, sizeof(Fault), stream), "memset");
+  cuda_check(cudaMemsetAsync(record.memory.data(), 0, sizeof(Fault), stream), "memset");
   fail(std::string_view(fault.op, static_cast<std::size_t>(fault.op_length)), ": index ",
        fault.value, " at position ", fault.position, " is out of range, expected ", fault.low,
        " to ", fault.limit - 1, " (detected when the host next synchronised with the device)");

@@ -19,11 +19,11 @@
 namespace fovea::cuda {
 namespace {
 
-/// The places in which a freed block may be reused.
-struct Place {
+/// Where a freed block may be reused: on its stream, for its pool.
+struct ReuseScope {
   Stream stream;
   std::uint64_t pool = 0;  ///< 0: the shared pool; otherwise a PrivatePool's
-  friend auto operator<=>(const Place&, const Place&) = default;
+  friend auto operator<=>(const ReuseScope&, const ReuseScope&) = default;
 };
 
 struct Room {
@@ -39,7 +39,7 @@ Room room_of(int device) {
 
 /// cudaMalloc and cudaFree as the System of CachingAllocator.
 struct DeviceMemory {
-  using Place = cuda::Place;
+  using ReuseScope = cuda::ReuseScope;
   static constexpr std::int64_t kIdleShare = 0;  // cudaFree waits for the device
   int device = 0;
 
@@ -80,18 +80,18 @@ class DeviceBlocks {
  public:
   explicit DeviceBlocks(int device) : allocator_(DeviceMemory{device}) {}
 
-  void* allocate(std::size_t bytes, const Place& place) {
+  void* allocate(std::size_t bytes, const ReuseScope& scope) {
     const std::lock_guard lock(mutex_);
-    if (place.pool == 0) collect();  // events cannot be queried while a stream is being captured
+    if (scope.pool == 0) collect();  // events cannot be queried while a stream is being captured
     void* data = nullptr;
     try {
-      data = allocator_.allocate(bytes, place);
+      data = allocator_.allocate(bytes, scope);
     } catch (const OutOfMemory&) {
-      if (freed_.empty() || place.pool != 0) throw;
+      if (freed_.empty() || scope.pool != 0) throw;
       wait_for_users();  // memory that other streams still use may suffice
-      data = allocator_.allocate(bytes, place);
+      data = allocator_.allocate(bytes, scope);
     }
-    live_.insert_or_assign(data, Live{place, {}});
+    live_.insert_or_assign(data, Live{scope, {}});
     return data;
   }
 
@@ -100,8 +100,8 @@ class DeviceBlocks {
     const auto found = live_.find(data);
     const Live live = std::move(found->second);
     live_.erase(found);
-    if (live.users.empty()) return give_back({data, bytes, live.place, {}});
-    Freed freed{data, bytes, live.place, {}};
+    if (live.users.empty()) return give_back({data, bytes, live.scope, {}});
+    Freed freed{data, bytes, live.scope, {}};
     for (const Stream& user : live.users) freed.marks.push_back(mark_of(user));
     freed_.push_back(std::move(freed));
   }
@@ -112,10 +112,10 @@ class DeviceBlocks {
     if (found == live_.end()) return;
     Live& live = found->second;
     const auto known = std::find(live.users.begin(), live.users.end(), stream);
-    if (known == live.users.end() && stream != live.place.stream) live.users.push_back(stream);
+    if (known == live.users.end() && stream != live.scope.stream) live.users.push_back(stream);
   }
 
-  /// Releases the places for which the condition holds, after waiting for streams that still use
+  /// Releases the scopes for which the condition holds, after waiting for streams that still use
   /// blocks freed there.
   template <class Condition>
   void release_cached(const Condition& is_meant) {
@@ -135,18 +135,18 @@ class DeviceBlocks {
 
  private:
   struct Live {
-    Place place;
+    ReuseScope scope;
     std::vector<Stream> users;
   };
   struct Freed {
     void* data;
     std::size_t bytes;
-    Place place;
+    ReuseScope scope;
     std::vector<Event> marks;
   };
 
   void give_back(const Freed& freed) {
-    allocator_.deallocate(freed.data, freed.bytes, freed.place);
+    allocator_.deallocate(freed.data, freed.bytes, freed.scope);
     if (!keeps_blocks()) allocator_.release_cached();
   }
 
@@ -199,7 +199,7 @@ MemoryStats memory_stats(int device) { return blocks_of(device).allocator().stat
 std::int64_t free_memory(int device) { return static_cast<std::int64_t>(room_of(device).free); }
 void reset_peak_memory(int device) { blocks_of(device).reset_peak(); }
 void release_cached_memory(int device) {
-  blocks_of(device).release_cached([](const Place&) { return true; });
+  blocks_of(device).release_cached([](const ReuseScope&) { return true; });
 }
 
 PrivatePool::PrivatePool(int device) : device_(device) {
@@ -207,7 +207,7 @@ PrivatePool::PrivatePool(int device) : device_(device) {
   id_ = ++pools;
 }
 PrivatePool::~PrivatePool() {
-  blocks_of(device_).release_cached([this](const Place& p) { return p.pool == id_; });
+  blocks_of(device_).release_cached([this](const ReuseScope& p) { return p.pool == id_; });
 }
 PrivatePool::Scope::Scope(const PrivatePool& pool) : before_(current_pool) {
   current_pool = pool.id_;

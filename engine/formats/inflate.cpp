@@ -11,14 +11,14 @@
 namespace fovea {
 namespace {
 
-enum class Form {
+enum class StreamForm {
   raw = -MAX_WBITS,  ///< deflate alone
   zlib = MAX_WBITS   ///< with zlib's header and checksum
 };
 
 class Inflater {
  public:
-  explicit Inflater(Form form) {
+  explicit Inflater(StreamForm form) {
     check(inflateInit2(&stream_, static_cast<int>(form)) == Z_OK, "zlib: out of memory");
   }
   ~Inflater() { inflateEnd(&stream_); }
@@ -63,7 +63,7 @@ std::string inflate(std::string_view packed, std::uint64_t size, const std::stri
   check(size / 1032 <= packed.size(), where, ": its compressed data are damaged: ", packed.size(),
         " bytes cannot be the compressed form of ", size);
   std::string data(size + 1, '\0');
-  const auto [written, ended, damaged] = Inflater(Form::raw).run(packed, data);
+  const auto [written, ended, damaged] = Inflater(StreamForm::raw).run(packed, data);
   check(written <= size, where, ": decompresses to more than the ", size, " bytes expected");
   check(ended && !damaged, where, ": its compressed data are damaged");
   check(written == size, where, ": decompresses to ", written, " bytes, expected ", size);
@@ -73,7 +73,7 @@ std::string inflate(std::string_view packed, std::uint64_t size, const std::stri
 
 std::string inflate_start(std::string_view packed, std::uint64_t count, const std::string& where) {
   std::string data(count, '\0');
-  const auto [written, ended, damaged] = Inflater(Form::zlib).run(packed, data);
+  const auto [written, ended, damaged] = Inflater(StreamForm::zlib).run(packed, data);
   check(!damaged && (ended || written == count), where, ": its compressed data are damaged");
   data.resize(written);
   return data;

@@ -194,7 +194,7 @@ void MatlabFile::add_variables() {
   for (std::uint64_t at = kFileHeader; at < bytes_.size();) {
     check(at + kTag <= bytes_.size(), where_, ": is truncated: ends in a variable's first bytes");
     const std::uint32_t type = file.word(at);
-    Place place{.offset = at + kTag, .size = file.word(at + 4)};
+    VariablePlace place{.offset = at + kTag, .size = file.word(at + 4)};
     check(type == kMatrix || type == kCompressed, where_, ": has an element of type ", type,
           " at byte ", at, ", expected a variable");
     check(place.size <= bytes_.size() - place.offset, where_, ": is truncated: the variable at ",
@@ -206,7 +206,7 @@ void MatlabFile::add_variables() {
   }
 }
 
-void MatlabFile::add_variable(Place place) {
+void MatlabFile::add_variable(VariablePlace place) {
   const std::string_view content = std::string_view(bytes_).substr(place.offset, place.size);
   std::string unpacked;
   std::string_view start = content.substr(0, kMaxPreambleBytes);
@@ -259,7 +259,7 @@ std::size_t MatlabFile::index_of(const std::string& name) const {
 Tensor MatlabFile::read(const std::string& name) const {
   const std::size_t index = index_of(name);
   const Variable& variable = variables_[index];
-  const Place& place = places_[index];
+  const VariablePlace& place = places_[index];
   const std::string where = where_ + ": variable " + in_quotes(name);
   check(place.unreadable.empty(), where, ": ", place.unreadable, ", expected real numbers");
   std::string_view array = std::string_view(bytes_).substr(place.offset, place.size);

@@ -42,7 +42,7 @@ class MatlabFile {
 
  private:
   /// Where a variable lies: its element in bytes_, and its values in the (decompressed) element.
-  struct Place {
+  struct VariablePlace {
     std::uint64_t offset = 0, size = 0;
     bool is_compressed = false;
     std::uint64_t data_size = 0;  ///< size after decompression
@@ -52,13 +52,13 @@ class MatlabFile {
   };
 
   void add_variables();
-  void add_variable(Place place);
+  void add_variable(VariablePlace place);
   [[nodiscard]] std::size_t index_of(const std::string& name) const;
 
   std::string bytes_, where_;
   bool is_big_endian_ = false;
   std::vector<Variable> variables_;
-  std::vector<Place> places_;  ///< in the order of variables_
+  std::vector<VariablePlace> places_;  ///< in the order of variables_
 };
 
 }  // namespace fovea

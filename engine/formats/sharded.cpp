@@ -46,7 +46,7 @@ void require_plain(const std::string& shard, const std::string& where) {
         ", expected the name of a file in the same folder");
 }
 
-void require_files(const Shards& shards, const fs::path& index) {
+void require_files(const ShardIndex& shards, const fs::path& index) {
   constexpr std::size_t kMost = 5;
   std::vector<std::string> missing;
   std::size_t count = 0;
@@ -62,7 +62,7 @@ void require_files(const Shards& shards, const fs::path& index) {
 }
 
 /// Which shard the index gives for a name.
-std::string place_of(const std::string& name, const Shards& shards) {
+std::string place_of(const std::string& name, const ShardIndex& shards) {
   for (const auto& [shard, names] : shards) {
     if (names.contains(name)) return "which the index places in " + in_quotes(shard);
   }
@@ -80,7 +80,7 @@ bool is_weights_index(const ByteSource& source) {
   return root.is_object() && root.contains(kMap);
 }
 
-Shards read_weights_index(const fs::path& path) {
+ShardIndex read_weights_index(const fs::path& path) {
   const std::string where = path.string();
   const InputFile file(path);
   check(file.size() <= kMaxIndexBytes, where, ": has ", file.size(), " bytes, expected at most ",
@@ -88,7 +88,7 @@ Shards read_weights_index(const fs::path& path) {
   const json root = parse_distinct(file.text_at(0, file.size()), where);
   const bool has_map = root.is_object() && root.contains(kMap) && root.at(kMap).is_object();
   check(has_map, where, ": has no object ", kMap, ", expected an index of weights");
-  Shards shards;
+  ShardIndex shards;
   for (const auto& [name, shard] : root.at(kMap).items()) {
     check(shard.is_string(), where, ": gives ", json_text(shard).substr(0, 60), " for ",
           in_quotes(name), ", expected the name of a file");
@@ -103,7 +103,7 @@ Shards read_weights_index(const fs::path& path) {
 }
 
 void check_shard(const fs::path& index, const std::string& shard,
-                 const std::set<std::string>& names, const Shards& shards) {
+                 const std::set<std::string>& names, const ShardIndex& shards) {
   const std::string where = (index.parent_path() / shard).string();
   const std::set<std::string>& listed = shards.at(shard);
   for (const std::string& name : names) {

@@ -51,7 +51,7 @@ std::string note_of(const WeightsKey& key, bool is_by_key) {
 /// says.
 template <class F>
 void for_each_shard(const fs::path& index, const F& f) {
-  const Shards shards = read_weights_index(index);
+  const ShardIndex shards = read_weights_index(index);
   for (const auto& [shard, names] : shards) {
     const fs::path path = index.parent_path() / shard;
     const InputFile file(path);

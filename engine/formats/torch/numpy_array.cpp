@@ -10,13 +10,11 @@
 namespace fovea {
 namespace {
 
-using Kind = PickleKind;
-
 /// The arguments of a call of the named function; null when the value is anything else.
 const std::vector<PickleRef>* arguments_of(const Pickle& pickle, PickleRef ref,
                                            std::string_view function) {
   const PickleValue& call = pickle.at(ref);
-  if (call.kind != Kind::call) return nullptr;
+  if (call.kind != PickleKind::call) return nullptr;
   const std::string& name = pickle.at(call.items[0]).text;
   return name.ends_with(function) ? &pickle.at(call.items[1]).items : nullptr;
 }
@@ -42,11 +40,11 @@ std::optional<std::string> latin1_of(std::string_view text) {
 
 std::vector<std::int64_t> shape_of(const Pickle& pickle, PickleRef ref, const std::string& where) {
   const PickleValue& tuple = pickle.at(ref);
-  check(tuple.kind == Kind::tuple, where, ": its shape is ", describe_value(pickle, ref));
+  check(tuple.kind == PickleKind::tuple, where, ": its shape is ", describe_value(pickle, ref));
   std::vector<std::int64_t> shape;
   for (const PickleRef item : tuple.items) {
     const PickleValue& size = pickle.at(item);
-    check(size.kind == Kind::integer && size.integer >= 0, where, ": a size of its shape is ",
+    check(size.kind == PickleKind::integer && size.integer >= 0, where, ": a size of its shape is ",
           describe_value(pickle, item), ", expected 0 or more");
     shape.push_back(size.integer);
   }
@@ -71,7 +69,7 @@ std::optional<Parts> find_parts(const Pickle& pickle, PickleRef ref) {
     return {};
   }
   const PickleValue& parts = pickle.at(state->second);  // version, shape, type, order, bytes
-  if (parts.kind != Kind::tuple || parts.items.size() != 5) return {};
+  if (parts.kind != PickleKind::tuple || parts.items.size() != 5) return {};
   return Parts{parts.items[1], parts.items[2], parts.items[4],
                pickle.at(parts.items[3]).integer != 0};
 }
@@ -98,11 +96,11 @@ void require_u8(const Pickle& pickle, PickleRef dtype, const std::string& where)
 /// A tuple of sizes; empty for other values and shapes that cannot be held.
 std::optional<Shape> sizes_of(const Pickle& pickle, PickleRef ref) {
   const PickleValue& tuple = pickle.at(ref);
-  if (tuple.kind != Kind::tuple || std::ssize(tuple.items) > Shape::kMaxRank) return {};
+  if (tuple.kind != PickleKind::tuple || std::ssize(tuple.items) > Shape::kMaxRank) return {};
   Shape shape;
   for (const PickleRef item : tuple.items) {
     const PickleValue& size = pickle.at(item);
-    if (size.kind != Kind::integer || size.integer < 0) return {};
+    if (size.kind != PickleKind::integer || size.integer < 0) return {};
     shape.push_back(size.integer);
   }
   if (!is_holdable(shape)) return {};
@@ -123,7 +121,7 @@ std::optional<NumpyArray> array_of(const Pickle& pickle, PickleRef ref) {
 
 std::optional<std::string> bytes_of(const Pickle& pickle, PickleRef ref) {
   const PickleValue& value = pickle.at(ref);
-  if (value.kind == Kind::bytes || value.kind == Kind::text) return value.text;
+  if (value.kind == PickleKind::bytes || value.kind == PickleKind::text) return value.text;
   const auto* call = arguments_of(pickle, ref, "_codecs.encode");
   if (call == nullptr || call->size() != 2 || pickle.at((*call)[1]).text != "latin1") return {};
   return latin1_of(pickle.at((*call)[0]).text);
@@ -132,7 +130,7 @@ std::optional<std::string> bytes_of(const Pickle& pickle, PickleRef ref) {
 std::optional<PickleRef> find_key(const Pickle& pickle, PickleRef dictionary,
                                   std::string_view key) {
   const PickleValue& dict = pickle.at(dictionary);
-  if (dict.kind != Kind::dict) return {};
+  if (dict.kind != PickleKind::dict) return {};
   for (std::size_t i = 0; i + 1 < dict.items.size(); i += 2) {
     if (bytes_of(pickle, dict.items[i]) == key) return dict.items[i + 1];
   }

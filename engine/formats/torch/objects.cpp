@@ -11,8 +11,6 @@
 namespace fovea {
 namespace {
 
-using Kind = PickleKind;
-
 /// PyTorch's keys are numbers. A million values may name the same text, and each holds a copy.
 constexpr std::size_t kLongestKey = 100;
 
@@ -66,13 +64,13 @@ class Arguments {
     check(i < size(), where_, ": is built from ", size(), " values, expected more");
     return tuple_.items[i];
   }
-  [[nodiscard]] const PickleValue& of(std::size_t i, Kind kind, std::string_view what) const {
+  [[nodiscard]] const PickleValue& of(std::size_t i, PickleKind kind, std::string_view what) const {
     const PickleValue& value = pickle_.at(ref(i));
     check(value.kind == kind, where_, ": its ", what, " is ", describe_value(pickle_, ref(i)));
     return value;
   }
   [[nodiscard]] std::int64_t count(std::size_t i, std::string_view what) const {
-    const std::int64_t value = of(i, Kind::integer, what).integer;
+    const std::int64_t value = of(i, PickleKind::integer, what).integer;
     check(value >= 0, where_, ": its ", what, " is ", value);
     return value;
   }
@@ -80,12 +78,13 @@ class Arguments {
   [[nodiscard]] Shape sizes(std::size_t i, std::string_view what) const {
     PickleRef at = ref(i);
     const PickleValue& call = pickle_.at(at);
-    if (call.kind == Kind::call && pickle_.at(call.items[0]).text == "torch.Size") {
+    if (call.kind == PickleKind::call && pickle_.at(call.items[0]).text == "torch.Size") {
       const PickleValue& arguments = pickle_.at(call.items[1]);
       if (arguments.items.size() == 1) at = arguments.items[0];
     }
     const PickleValue& tuple = pickle_.at(at);
-    check(tuple.kind == Kind::tuple, where_, ": its ", what, " is ", describe_value(pickle_, at));
+    check(tuple.kind == PickleKind::tuple, where_, ": its ", what, " is ",
+          describe_value(pickle_, at));
     check(tuple.items.size() <= Shape::kMaxRank, where_, ": its ", what, " has ",
           tuple.items.size(), " axes, expected at most ", Shape::kMaxRank);
     Shape shape;
@@ -112,11 +111,11 @@ struct Call {
 /// inner one of _rebuild_from_type_v2(function, class, arguments, state).
 Call call_of(const Pickle& pickle, PickleRef ref) {
   const PickleValue& value = pickle.at(ref);
-  if (value.kind != Kind::call) return {};
+  if (value.kind != PickleKind::call) return {};
   const Call call{pickle.at(value.items[0]).text, &pickle.at(value.items[1])};
   if (call.name != "torch._tensor._rebuild_from_type_v2") return call;
   const std::vector<PickleRef>& parts = call.arguments->items;
-  if (parts.size() < 3 || pickle.at(parts[2]).kind != Kind::tuple) return call;
+  if (parts.size() < 3 || pickle.at(parts[2]).kind != PickleKind::tuple) return call;
   return {pickle.at(parts[0]).text, &pickle.at(parts[2])};
 }
 
@@ -171,7 +170,7 @@ TorchTensor rebuild_tensor(const Pickle& pickle, PickleRef call, const std::stri
   tensor.storage = *storage;
   std::optional<StoredType> type = storage->type;
   if (is_v3) {
-    const std::string& dtype = arguments.of(6, Kind::global, "dtype").text;
+    const std::string& dtype = arguments.of(6, PickleKind::global, "dtype").text;
     type = type_of_dtype(dtype);
     check(type.has_value(), where, ": is of ", in_quotes(dtype), ", which cannot be read");
   }
@@ -180,8 +179,8 @@ TorchTensor rebuild_tensor(const Pickle& pickle, PickleRef call, const std::stri
   const std::size_t metadata = is_v3 ? 7 : 6;  // e.g. the flag that all values are negated
   if (arguments.size() > metadata) {
     const PickleValue& value = pickle.at(arguments.ref(metadata));
-    check(value.kind == Kind::none || (value.kind == Kind::dict && value.items.empty()), where,
-          ": is a view that strides cannot describe; save a clone() of it");
+    check(value.kind == PickleKind::none || (value.kind == PickleKind::dict && value.items.empty()),
+          where, ": is a view that strides cannot describe; save a clone() of it");
   }
   tensor.shape = arguments.sizes(2, "shape");
   tensor.strides = arguments.sizes(3, "strides");
@@ -193,18 +192,19 @@ TorchTensor rebuild_tensor(const Pickle& pickle, PickleRef call, const std::stri
 
 std::optional<TorchStorage> storage_of(const Pickle& pickle, PickleRef ref,
                                        const std::string& where) {
-  if (pickle.at(ref).kind != Kind::persistent) return {};
+  if (pickle.at(ref).kind != PickleKind::persistent) return {};
   const PickleValue& id = pickle.at(pickle.at(ref).items[0]);
-  if (id.kind != Kind::tuple || id.items.empty()) return {};
+  if (id.kind != PickleKind::tuple || id.items.empty()) return {};
   if (pickle.at(id.items[0]).text != "storage") return {};
   const Arguments arguments(pickle, id, where);
-  const std::string& name = arguments.of(1, Kind::global, "storage's class").text;
-  const std::string& key = arguments.of(2, Kind::text, "storage's key").text;
+  const std::string& name = arguments.of(1, PickleKind::global, "storage's class").text;
+  const std::string& key = arguments.of(2, PickleKind::text, "storage's key").text;
   check(key.size() <= kLongestKey, where, ": its storage's key has ", key.size(), " bytes");
   TorchStorage storage{key, type_of_storage(name)};
   const bool is_untyped = name == "torch.storage.UntypedStorage" || name == "torch.UntypedStorage";
   check(storage.type || is_untyped, where, ": is in a ", in_quotes(name), ", which cannot be read");
-  const bool is_whole = arguments.size() <= 5 || pickle.at(arguments.ref(5)).kind == Kind::none;
+  const bool is_whole =
+      arguments.size() <= 5 || pickle.at(arguments.ref(5)).kind == PickleKind::none;
   check(is_whole, where,
         ": is in a part of a storage, as written by PyTorch before 0.4; save it again");
   const auto count = static_cast<std::uint64_t>(arguments.count(4, "storage's size"));
@@ -233,9 +233,9 @@ std::string describe_value(const Pickle& pickle, PickleRef ref) {
                                      "a string", "bytes",         "a tuple",    "a list",
                                      "a set",    "a dictionary",  "a class"};
   const PickleValue* value = &pickle.at(ref);
-  if (value->kind == Kind::persistent) return "a storage";
+  if (value->kind == PickleKind::persistent) return "a storage";
   if (is_tensor(pickle, ref)) return "a tensor";
-  if (value->kind != Kind::call) return kNamesOfKinds[static_cast<std::size_t>(value->kind)];
+  if (value->kind != PickleKind::call) return kNamesOfKinds[static_cast<std::size_t>(value->kind)];
   const std::string_view name = called(pickle, ref);
   return "an object of " + (name.empty() ? "its own code" : in_quotes(name));
 }

@@ -16,15 +16,13 @@
 namespace fovea {
 namespace {
 
-using Kind = PickleKind;
-
 constexpr std::string_view kOutermost = ".";
 constexpr std::size_t kMaxModules = 1000;
 constexpr int kMaxNames = 8;  ///< maximum number of names on a path to a dictionary
 
 /// A value and the path of names to it. The path text is built only when shown: a file may have a
 /// million places but few distinct names.
-struct Place {
+struct ValuePlace {
   std::size_t parent;       ///< index of the parent place; the outermost value is its own parent
   const std::string* name;  ///< key in the parent; null in a list, and for the outermost value
   std::size_t index;        ///< position in a list
@@ -40,7 +38,7 @@ struct Choice {
 };
 
 struct Choices {
-  std::vector<Place> places;
+  std::vector<ValuePlace> places;
   std::vector<Choice> choices{};
   std::size_t modules = 0;  ///< number of modules among the places
 };
@@ -50,14 +48,14 @@ struct Choices {
 template <class F>
 void for_each_inside(const Pickle& pickle, PickleRef ref, const F& f) {
   const PickleValue& value = pickle.at(ref);
-  if (value.kind == Kind::list || value.kind == Kind::tuple) {
+  if (value.kind == PickleKind::list || value.kind == PickleKind::tuple) {
     for (std::size_t i = 0; i < value.items.size(); ++i) f(nullptr, i, value.items[i]);
     return;
   }
   for (const std::vector<PickleRef>* items : {&pickle.entries(ref), &pickle.attributes(ref)}) {
     for (std::size_t i = 0; i + 1 < items->size(); i += 2) {
       const PickleValue& key = pickle.at((*items)[i]);
-      if (key.kind == Kind::text) f(&key.text, i, (*items)[i + 1]);
+      if (key.kind == PickleKind::text) f(&key.text, i, (*items)[i + 1]);
     }
   }
 }
@@ -85,7 +83,7 @@ void judge(const Pickle& pickle, std::size_t index, Choices& found, const std::s
   } else {
     const std::vector<PickleRef>& items = pickle.entries(ref);
     for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
-      if (pickle.at(items[i]).kind == Kind::text && is_weight(pickle, items[i + 1])) {
+      if (pickle.at(items[i]).kind == PickleKind::text && is_weight(pickle, items[i + 1])) {
         count(items[i + 1]);
       }
     }
@@ -96,15 +94,16 @@ void judge(const Pickle& pickle, std::size_t index, Choices& found, const std::s
 
 bool may_contain(const Pickle& pickle, PickleRef ref) {
   const PickleValue& value = pickle.at(ref);
-  return value.kind == Kind::dict || value.kind == Kind::list || value.kind == Kind::tuple ||
-         !pickle.entries(ref).empty() || !pickle.attributes(ref).empty();
+  return value.kind == PickleKind::dict || value.kind == PickleKind::list ||
+         value.kind == PickleKind::tuple || !pickle.entries(ref).empty() ||
+         !pickle.attributes(ref).empty();
 }
 
 Choices find_choices(const Pickle& pickle, const std::string& where) {
   Choices found{{{0, nullptr, 0, pickle.root, 0}}};
   std::set<PickleRef> seen{pickle.root};
   for (std::size_t i = 0; i < found.places.size(); ++i) {
-    const Place place = found.places[i];
+    const ValuePlace place = found.places[i];
     judge(pickle, i, found, where);
     if (place.names == kMaxNames || is_module(pickle, place.ref)) continue;
     for_each_inside(pickle, place.ref,
@@ -141,7 +140,7 @@ std::string path_of(const Choices& all, std::size_t place) {
   if (place == 0) return std::string(kOutermost);
   std::string path;
   for (std::size_t i = place; i != 0; i = all.places[i].parent) {
-    const Place& at = all.places[i];
+    const ValuePlace& at = all.places[i];
     path = (at.name != nullptr ? *at.name : std::to_string(at.index)) +
            (path.empty() ? "" : "." + path);
   }
@@ -228,7 +227,7 @@ Selection select_dictionary(const Pickle& pickle, const WeightsKey& key, const s
   }
   if (count == 0) complain(pickle, where);
   if (count == 1) {
-    const Place& only = all.places[all.choices.front().place];
+    const ValuePlace& only = all.places[all.choices.front().place];
     if (keyless || key.is_shared || only.names == 0) return {only.ref};
   }
   if (keyless) {

@@ -13,8 +13,6 @@
 namespace fovea {
 namespace {
 
-using Kind = PickleKind;
-
 // Modules may share parts, so a small file may describe very many.
 constexpr std::size_t kMaxParts = 20'000, kMaxDepth = 64, kMaxNameBytes = 1000;
 
@@ -23,15 +21,15 @@ std::optional<PickleRef> attribute(const Pickle& pickle, PickleRef object, std::
   const std::vector<PickleRef>& items = pickle.attributes(object);
   for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
     const PickleValue& key = pickle.at(items[i]);
-    if (key.kind == Kind::text && key.text == name) return items[i + 1];
+    if (key.kind == PickleKind::text && key.text == name) return items[i + 1];
   }
   return {};
 }
 
 bool is_script_object(const Pickle& pickle, PickleRef ref) {
   const PickleValue& value = pickle.at(ref);
-  return value.kind == Kind::call && pickle.at(value.items[0]).text.starts_with("__torch__.") &&
-         pickle.states.contains(ref);
+  return value.kind == PickleKind::call &&
+         pickle.at(value.items[0]).text.starts_with("__torch__.") && pickle.states.contains(ref);
 }
 
 bool is_python_module(const Pickle& pickle, PickleRef ref) {
@@ -81,7 +79,7 @@ class ModuleReader {
     const auto set = attribute(pickle_, module, "_non_persistent_buffers_set");
     if (!set) return names;
     for (const PickleRef item : items_of_set(*set)) {
-      if (pickle_.at(item).kind == Kind::text) names.insert(pickle_.at(item).text);
+      if (pickle_.at(item).kind == PickleKind::text) names.insert(pickle_.at(item).text);
     }
     return names;
   }
@@ -89,8 +87,8 @@ class ModuleReader {
   /// A set's items; before protocol 4 it is a call of set with a list.
   [[nodiscard]] std::vector<PickleRef> items_of_set(PickleRef ref) const {
     const PickleValue& value = pickle_.at(ref);
-    if (value.kind == Kind::set) return value.items;
-    if (value.kind != Kind::call || pickle_.at(value.items[1]).items.size() != 1) return {};
+    if (value.kind == PickleKind::set) return value.items;
+    if (value.kind != PickleKind::call || pickle_.at(value.items[1]).items.size() != 1) return {};
     return pickle_.at(pickle_.at(value.items[1]).items.front()).items;
   }
 
@@ -98,7 +96,7 @@ class ModuleReader {
                     const std::set<std::string_view>& left_out) {
     for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
       const PickleValue& key = pickle_.at(items[i]);
-      if (key.kind != Kind::text || key.text.size() > kMaxNameBytes) continue;
+      if (key.kind != PickleKind::text || key.text.size() > kMaxNameBytes) continue;
       const PickleRef value = items[i + 1];
       if (is_weight(pickle_, value) && !left_out.contains(key.text)) {
         check(found_.weights.size() < kMaxParts, where_, ": its module has more than ", kMaxParts,
@@ -150,7 +148,7 @@ NamedValues named_values(const Pickle& pickle, PickleRef ref, const std::string&
   const std::vector<PickleRef>& items = pickle.entries(ref);
   for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
     const PickleValue& key = pickle.at(items[i]);
-    const bool is_named = key.kind == Kind::text;
+    const bool is_named = key.kind == PickleKind::text;
     check(!is_named || names.insert(key.text).second, where, ": the name ", in_quotes(key.text),
           " appears twice");
     std::string name = is_named ? key.text : describe_value(pickle, items[i]);
