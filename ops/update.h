@@ -18,26 +18,26 @@ struct UpdateTensors {
 };
 
 /// Numbers that change every step, for any optimizer and parameter.
-struct StepNumbers {
+struct StepScalars {
   double lr = 0;
   double gradient_scale = 1;    ///< multiplies the gradient
   std::int64_t step = 1;        ///< counts from 1
   double beta1 = 0, beta2 = 0;  ///< Adam's and LAMB's; the bias correction depends on the step
 };
 
-/// The step numbers in device memory, where the step's kernels read them. A handle: copies refer
+/// The step's scalars in device memory, where the step's kernels read them. A handle: copies refer
 /// to the same memory.
 class UpdateStep {
  public:
-  UpdateStep(Device device, const StepNumbers& now);
+  UpdateStep(Device device, const StepScalars& now);
 
   /// Writes the numbers with one small copy. Steps enqueued earlier read the old numbers.
-  void write(const StepNumbers& now);
-  [[nodiscard]] const StepNumbers& numbers() const { return numbers_; }  ///< as this handle wrote
-  [[nodiscard]] const Tensor& memory() const { return memory_; }         ///< a StepBlock
+  void write(const StepScalars& now);
+  [[nodiscard]] const StepScalars& numbers() const { return numbers_; }  ///< as this handle wrote
+  [[nodiscard]] const Tensor& memory() const { return memory_; }         ///< the DeviceScalars
 
  private:
-  StepNumbers numbers_{};
+  StepScalars numbers_{};
   Tensor memory_;
 };
 

@@ -35,7 +35,7 @@ class Backward {
     v_.pitch = dy_.pitch = out_.pitch = dv_.pitch = value_width;
     dyt_.pitch = outt_.pitch = query_pitch;
     kt_.pitch = vt_.pitch = p_.pitch = ds_.pitch = key_pitch;
-    const Piece<A> pieces[] = {
+    const ScratchArray<A> pieces[] = {
         {&q_.data, queries_.size * width},        {&dy_.data, queries_.size * value_width},
         {&dyt_.data, value_width * query_pitch},  {&out_.data, queries_.size * value_width},
         {&outt_.data, value_width * query_pitch}, {&k_.data, keys_.size * width},
@@ -71,11 +71,12 @@ class Backward {
     return rows_of<U>(view, head_.batch, head_.head).from(begin);
   }
 
-  static void clear(Tile<A> tile, std::int64_t count) {
+  static void clear(PitchedTile<A> tile, std::int64_t count) {
     for (std::int64_t i = 0; i < count * tile.pitch; ++i) tile.data[i] = 0;
   }
 
-  void write(Tile<A> tile, Span span, std::int64_t columns, const AttentionView& view, A scale) {
+  void write(PitchedTile<A> tile, Span span, std::int64_t columns, const AttentionView& view,
+             A scale) {
     if (view.data == nullptr) return;
     unpack<T, A>(tile, {span.count, columns}, scale, rows<T>(view, span.begin));
   }
@@ -179,26 +180,26 @@ class Backward {
   /// Prefetches row i of this head's outputs and of the next head's inputs.
   [[gnu::always_inline]] void prefetch(std::int64_t i) {
     if (i < call_.keys) {
-      prefetch_row<Access::write>(rows_of<const T>(grad_.dk, head_.batch, head_.head), i,
-                                  call_.width);
-      prefetch_row<Access::write>(rows_of<const T>(grad_.dv, head_.batch, head_.head), i,
-                                  call_.value_width);
+      prefetch_row<PrefetchKind::write>(rows_of<const T>(grad_.dk, head_.batch, head_.head), i,
+                                        call_.width);
+      prefetch_row<PrefetchKind::write>(rows_of<const T>(grad_.dv, head_.batch, head_.head), i,
+                                        call_.value_width);
     }
-    prefetch_row<Access::write>(rows_of<const T>(grad_.dq, head_.batch, head_.head), i,
-                                call_.width);
+    prefetch_row<PrefetchKind::write>(rows_of<const T>(grad_.dq, head_.batch, head_.head), i,
+                                      call_.width);
     if (next_ == nullptr) return;
     if (i < call_.keys) {
-      prefetch_row<Access::read>(rows_of<const T>(call_.k, next_->batch, next_->head), i,
-                                 call_.width);
-      prefetch_row<Access::read>(rows_of<const T>(call_.v, next_->batch, next_->head), i,
-                                 call_.value_width);
+      prefetch_row<PrefetchKind::read>(rows_of<const T>(call_.k, next_->batch, next_->head), i,
+                                       call_.width);
+      prefetch_row<PrefetchKind::read>(rows_of<const T>(call_.v, next_->batch, next_->head), i,
+                                       call_.value_width);
     }
-    prefetch_row<Access::read>(rows_of<const T>(call_.q, next_->batch, next_->head), i,
-                               call_.width);
-    prefetch_row<Access::read>(rows_of<const T>(call_.out, next_->batch, next_->head), i,
-                               call_.value_width);
-    prefetch_row<Access::read>(rows_of<const T>(grad_.dy, next_->batch, next_->head), i,
-                               call_.value_width);
+    prefetch_row<PrefetchKind::read>(rows_of<const T>(call_.q, next_->batch, next_->head), i,
+                                     call_.width);
+    prefetch_row<PrefetchKind::read>(rows_of<const T>(call_.out, next_->batch, next_->head), i,
+                                     call_.value_width);
+    prefetch_row<PrefetchKind::read>(rows_of<const T>(grad_.dy, next_->batch, next_->head), i,
+                                     call_.value_width);
   }
 
   /// ds = p (dO v^T - delta), also added to the bias gradient.
@@ -228,7 +229,7 @@ class Backward {
   const AttentionGradCall& grad_;
   const AttentionCall& call_;
   Cut queries_, keys_;
-  Tile<A> q_, dy_, out_, dyt_, outt_, k_, v_, kt_, vt_, p_, ds_, dq_, dk_, dv_;
+  PitchedTile<A> q_, dy_, out_, dyt_, outt_, k_, v_, kt_, vt_, p_, ds_, dq_, dk_, dv_;
   A* delta_ = nullptr;
   Head head_{};
   const Head* next_ = nullptr;

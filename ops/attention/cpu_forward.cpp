@@ -37,15 +37,15 @@ class Forward {
     q_.pitch = k_.pitch = width_;
     v_.pitch = o_.pitch = value_width_;
     kt_.pitch = s_.pitch = key_pitch;
-    const Piece<A> pieces[] = {{&q_.data, block * width_},
-                               {&k_.data, keys_.size * width_},
-                               {&kt_.data, width_ * key_pitch},
-                               {&v_.data, keys_.size * value_width_},
-                               {&s_.data, kQueryTile * key_pitch},
-                               {&o_.data, block * value_width_},
-                               {&top_, kQueryTile},
-                               {&maximum_, block},
-                               {&sum_, block}};
+    const ScratchArray<A> pieces[] = {{&q_.data, block * width_},
+                                      {&k_.data, keys_.size * width_},
+                                      {&kt_.data, width_ * key_pitch},
+                                      {&v_.data, keys_.size * value_width_},
+                                      {&s_.data, kQueryTile * key_pitch},
+                                      {&o_.data, block * value_width_},
+                                      {&top_, kQueryTile},
+                                      {&maximum_, block},
+                                      {&sum_, block}};
     carve(pieces);
   }
 
@@ -118,15 +118,15 @@ class Forward {
   /// Prefetches row i of this block's output and of the next block's inputs.
   [[gnu::always_inline]] void prefetch(const QueryBlock& block, std::int64_t i) {
     const Rows<const T> out = rows_of<const T>(call_.out, block.batch, block.head);
-    prefetch_row<Access::write>(out, block.begin + i, call_.value_width);
+    prefetch_row<PrefetchKind::write>(out, block.begin + i, call_.value_width);
     if (next_ == nullptr || i >= next_->count) return;
     const Rows<const T> q = rows_of<const T>(call_.q, next_->batch, next_->head);
-    prefetch_row<Access::read>(q, next_->begin + i, call_.width);
+    prefetch_row<PrefetchKind::read>(q, next_->begin + i, call_.width);
     if (i >= call_.keys) return;
-    prefetch_row<Access::read>(rows_of<const T>(call_.k, next_->batch, next_->head), i,
-                               call_.width);
-    prefetch_row<Access::read>(rows_of<const T>(call_.v, next_->batch, next_->head), i,
-                               call_.value_width);
+    prefetch_row<PrefetchKind::read>(rows_of<const T>(call_.k, next_->batch, next_->head), i,
+                                     call_.width);
+    prefetch_row<PrefetchKind::read>(rows_of<const T>(call_.v, next_->batch, next_->head), i,
+                                     call_.value_width);
   }
 
   /// scores = exp(scores - maximum); updates the running maximum and sum. Returns the factor that
@@ -164,7 +164,7 @@ class Forward {
   Cut keys_;
   std::int64_t width_, value_width_;  // padded
   const QueryBlock* next_ = nullptr;
-  Tile<A> q_, k_, kt_, v_, s_, o_;
+  PitchedTile<A> q_, k_, kt_, v_, s_, o_;
   A *maximum_ = nullptr, *sum_ = nullptr;  // running values of each query
   A* top_ = nullptr;                       // maximum of each row of a score tile
 };

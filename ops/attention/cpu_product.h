@@ -13,7 +13,7 @@ inline constexpr int kMaxVectors = kVectorBytes == 64 ? 4 : 2;
 
 /// A row-major matrix with `pitch` elements between rows; the pitch is a whole number of vectors.
 template <class A>
-struct Tile {
+struct PitchedTile {
   A* data = nullptr;
   std::int64_t pitch = 0;
 
@@ -24,17 +24,17 @@ struct Tile {
 /// chain of additions over the depth, so splitting the depth does not change any bit. Columns are
 /// rounded up to half a vector: the excess is read in b and overwritten in c.
 template <class A>
-struct Product {
+struct TileProduct {
   std::int64_t rows = 0, columns = 0, depth = 0;
   bool add = false;
   const A* a = nullptr;
   std::int64_t a_row = 0, a_column = 1;
-  Tile<A> b, c;
+  PitchedTile<A> b, c;
 };
 
 /// A tile of c, kRows rows by kVectors vectors, held in registers.
 template <class V, int kRows, int kVectors, class A>
-inline void product_block(const Product<A>& p, std::int64_t row, std::int64_t column) {
+inline void product_block(const TileProduct<A>& p, std::int64_t row, std::int64_t column) {
   constexpr int kWidth = static_cast<int>(sizeof(V) / sizeof(A));
   V sum[kRows][kVectors];
   A* c = p.c.row(row) + column;
@@ -58,7 +58,7 @@ inline void product_block(const Product<A>& p, std::int64_t row, std::int64_t co
 
 /// Processes rows in blocks of kRows, then of 4, 2 and 1.
 template <class V, int kRows, int kVectors, class A>
-inline void product_rows(const Product<A>& p, std::int64_t row, std::int64_t column) {
+inline void product_rows(const TileProduct<A>& p, std::int64_t row, std::int64_t column) {
   for (; row + kRows <= p.rows; row += kRows) product_block<V, kRows, kVectors>(p, row, column);
   constexpr int kNext = kRows > 4 ? 4 : kRows / 2;
   if constexpr (kNext > 0) {
@@ -68,7 +68,7 @@ inline void product_rows(const Product<A>& p, std::int64_t row, std::int64_t col
 
 /// Processes columns in blocks of whole vectors, then a last half vector where that suffices.
 template <class A>
-inline void multiply(const Product<A>& p) {
+inline void multiply(const TileProduct<A>& p) {
   using V = Vector<A>;
   constexpr std::int64_t kWidth = kLanes<A>, kHalf = kVectorBytes > 16 ? kWidth / 2 : 0;
   std::int64_t j = 0;

@@ -42,19 +42,19 @@ struct Cut {
 
 /// One of the arrays in a kernel's scratch memory.
 template <class A>
-struct Piece {
+struct ScratchArray {
   A** pointer;
   std::int64_t count;
 };
 
 /// Places the pieces in this thread's scratch, each aligned to 64 bytes.
 template <class A, int kPieces>
-inline void carve(const Piece<A> (&pieces)[kPieces]) {
+inline void carve(const ScratchArray<A> (&pieces)[kPieces]) {
   constexpr std::int64_t kUnit = 64 / sizeof(A);
   std::int64_t total = 0;
-  for (const Piece<A>& piece : pieces) total += ceil_div(piece.count, kUnit) * kUnit;
+  for (const ScratchArray<A>& piece : pieces) total += ceil_div(piece.count, kUnit) * kUnit;
   A* at = static_cast<A*>(scratch(Scratch::attention, static_cast<std::size_t>(total) * sizeof(A)));
-  for (const Piece<A>& piece : pieces) {
+  for (const ScratchArray<A>& piece : pieces) {
     *piece.pointer = at;
     at += ceil_div(piece.count, kUnit) * kUnit;
   }
@@ -78,7 +78,7 @@ inline Rows<T> rows_of(const AttentionView& view, std::int64_t batch, std::int64
 
 /// Prefetches row i: in a [B, N, 3, H, D] tensor the rows of one head are too far apart for the
 /// hardware prefetcher.
-template <Access kAccess, class T>
+template <PrefetchKind kAccess, class T>
 [[gnu::always_inline]] inline void prefetch_row(const Rows<T>& rows, std::int64_t i,
                                                 std::int64_t columns) {
   if (rows.data != nullptr) prefetch<2, kAccess>(rows.data + i * rows.row, columns);
@@ -105,7 +105,7 @@ inline bool copies_vectors(const Rows<T>& rows, std::int64_t columns) {
 
 /// tile = scale * source, zero-padded to the pitch.
 template <class T, class A>
-inline void pack(Rows<const T> source, Extent size, A scale, Tile<A> tile) {
+inline void pack(Rows<const T> source, Extent size, A scale, PitchedTile<A> tile) {
   if constexpr (sizeof(T) == sizeof(A)) {
     if (copies_vectors<const T, A>(source, size.columns)) {
       for (std::int64_t i = 0; i < size.rows; ++i) {
@@ -131,7 +131,7 @@ inline void pack(Rows<const T> source, Extent size, A scale, Tile<A> tile) {
 
 /// target = scale * tile, for the columns that exist in the target.
 template <class T, class A>
-inline void unpack(Tile<A> tile, Extent size, A scale, Rows<T> target) {
+inline void unpack(PitchedTile<A> tile, Extent size, A scale, Rows<T> target) {
   if constexpr (sizeof(T) == sizeof(A)) {
     if (copies_vectors<T, A>(target, size.columns)) {
       for (std::int64_t i = 0; i < size.rows; ++i) {
@@ -154,7 +154,7 @@ inline void unpack(Tile<A> tile, Extent size, A scale, Rows<T> target) {
 
 /// to [columns, rows] = from [rows, columns] transposed, zero-padded to the pitch.
 template <class A>
-inline void transpose(Tile<A> from, Extent size, Tile<A> to) {
+inline void transpose(PitchedTile<A> from, Extent size, PitchedTile<A> to) {
   constexpr std::int64_t kSquare = sizeof(A) == 4 ? 4 : 1;  // the last may extend into the padding
   const std::int64_t columns = ceil_div(size.columns, kSquare) * kSquare;
   cpu::FOVEA_ISA::transpose(Matrix<const A>{from.data, from.pitch}, size.rows, columns,

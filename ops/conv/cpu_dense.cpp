@@ -70,12 +70,12 @@ class Forward {
   }
 
   /// Output rows [row, row + rows) of one group of an image, and the group's lines at the first.
-  struct Block {
+  struct RowBlock {
     const A* lines;
     std::int64_t image, group, row, rows;
   };
 
-  void multiply(const Block& b) const {
+  void multiply(const RowBlock& b) const {
     const std::int64_t pitch = conv_.layout.pitch, line = rows_ * pitch + kSlack;
     Correlation<A> c{.depth = conv_.depth,
                      .offsets = shared_.offsets,
@@ -87,7 +87,8 @@ class Forward {
       const std::int64_t count = smaller(kPanel, conv_.outputs - panel * kPanel);
       c.weights = shared_.values + (b.group * panels_ + panel) * conv_.depth * kPanel;
       for (std::int64_t i = 0; i < count; ++i) {
-        prefetch<2, Access::write>(y_row(b.image, first + i, b.row), b.rows * conv_.windows.out[1]);
+        prefetch<2, PrefetchKind::write>(y_row(b.image, first + i, b.row),
+                                         b.rows * conv_.windows.out[1]);
       }
       correlate(c, count, (b.rows - 1) * pitch + conv_.windows.out[1]);
       for (std::int64_t i = 0; i < count; ++i) {

@@ -39,8 +39,8 @@ void correlate_tile(const Correlation<A>& c, std::int64_t q) {
   const A *weights = c.weights, *twin = twin_of(weights), *x = c.x + q;
   for (std::int64_t k = 0; k < c.depth; ++k, weights += kPanel, twin += kPanel) {
     const A* const later = x + c.offsets[smaller(k + kAhead, c.depth - 1)];
-    prefetch<1, Access::read>(later, kVectors * kWidth);
-    prefetch<1, Access::read>(later + kVectors * kWidth - 1, 1);
+    prefetch<1, PrefetchKind::read>(later, kVectors * kWidth);
+    prefetch<1, PrefetchKind::read>(later + kVectors * kWidth - 1, 1);
     Vector<A> right[kVectors];
 #pragma GCC unroll 2
     for (int j = 0; j < kVectors; ++j) right[j] = load<Vector<A>>(x + c.offsets[k] + j * kWidth);

@@ -8,10 +8,10 @@ namespace fovea::ops::cpu::FOVEA_ISA {
 namespace {
 
 /// The taps [begin, end) of the kernel that fall on the grid at one output position of an axis.
-struct Taps {
+struct TapRange {
   std::int64_t begin, end, first;  // `first` is the input position of `begin`
 
-  Taps(const DepthwiseTokensCall& c, int axis, std::int64_t position) {
+  TapRange(const DepthwiseTokensCall& c, int axis, std::int64_t position) {
     const std::int64_t start = position - c.padding[axis];
     begin = start < 0 ? -start : 0;
     end = c.in[axis] - start < c.kernel[axis] ? c.in[axis] - start : c.kernel[axis];
@@ -23,8 +23,8 @@ constexpr int kTogether = 4;  // tokens of a row that share one load of the weig
 
 /// kCount adjacent outputs of a row for which the same taps fall on the grid.
 template <int kCount, class T>
-[[gnu::flatten]] void tokens(const DepthwiseTokensCall& c, const Taps& rows, const Taps& columns,
-                             const T* image, T* y) {
+[[gnu::flatten]] void tokens(const DepthwiseTokensCall& c, const TapRange& rows,
+                             const TapRange& columns, const T* image, T* y) {
   using A = acc_t<T>;
   const std::int64_t width = c.channels;
   const A* const weight = static_cast<const A*>(c.weight);
@@ -48,16 +48,16 @@ template <int kCount, class T>
 /// One row of outputs. In the derivative the padding can be negative, which crops.
 template <class T>
 void token_row(const DepthwiseTokensCall& c, std::int64_t row, const T* image, T* y) {
-  const Taps rows(c, 0, row);
+  const TapRange rows(c, 0, row);
   const std::int64_t first_whole = c.padding[1];
   const std::int64_t last_whole = c.in[1] + c.padding[1] - c.kernel[1];
   for (std::int64_t j = 0; j < c.out[1];) {
     const bool whole =
         j >= first_whole && j + kTogether - 1 <= last_whole && j + kTogether <= c.out[1];
     if (whole) {
-      tokens<kTogether>(c, rows, Taps(c, 1, j), image, y);
+      tokens<kTogether>(c, rows, TapRange(c, 1, j), image, y);
     } else {
-      tokens<1>(c, rows, Taps(c, 1, j), image, y);
+      tokens<1>(c, rows, TapRange(c, 1, j), image, y);
     }
     const std::int64_t done = whole ? kTogether : 1;
     j += done;
@@ -111,7 +111,7 @@ template <class T>
 void image_sums(const DepthwiseTokensCall& c, const T* x, const T* dy, acc_t<T>* sums) {
   const std::int64_t width = c.channels;
   for (std::int64_t i = 0; i < c.out[0]; ++i, dy += c.out[1] * width) {
-    const Taps rows(c, 0, i);
+    const TapRange rows(c, 0, i);
     for (std::int64_t a = rows.begin; a < rows.end; ++a) {
       const T* row = x + (rows.first + a - rows.begin) * c.in[1] * width;
       for (std::int64_t b = 0; b < c.kernel[1]; ++b) {

@@ -5,13 +5,13 @@
 #include "ops/common/cpu/scratch.h"
 #include "ops/common/cpu/sizes.h"
 #include "ops/deformable/call.h"
-#include "ops/deformable/place.h"
+#include "ops/deformable/sample_point.h"
 
 namespace fovea::ops::cpu::FOVEA_ISA {
 namespace {
 
 using fovea::ops::detail::Cell;
-using fovea::ops::detail::Place;
+using fovea::ops::detail::SamplePoint;
 
 /// One term of a head's output: `weight` times the channels at `from`.
 template <class T>
@@ -30,8 +30,8 @@ std::int64_t collect_terms(const DeformableCall& c, std::int64_t row, const T* v
   const std::int64_t step = c.heads * c.channels;
   std::int64_t count = 0;
   for (std::int64_t p = 0; p < c.points; ++p) {
-    const Place<A> place(locations + 2 * p, c.height, c.width);
-    place.for_each_cell(c.height, c.width, [&](const Cell<A>& cell) {
+    const SamplePoint<A> sample(locations + 2 * p, c.height, c.width);
+    sample.for_each_cell(c.height, c.width, [&](const Cell<A>& cell) {
       terms[count++] = {value + cell.index * step, weights[p] * cell.share};
     });
   }
@@ -93,9 +93,9 @@ void differentiate_row(const DeformableGradCall& g, std::int64_t row, const T* v
   const T* const dy = static_cast<const T*>(g.dy) + row * c.channels;
   for (std::int64_t p = row * c.points; p < (row + 1) * c.points; ++p) {
     const A weight = static_cast<const A*>(c.weights)[p];
-    const Place<A> place(static_cast<const A*>(c.locations) + 2 * p, c.height, c.width);
+    const SamplePoint<A> sample(static_cast<const A*>(c.locations) + 2 * p, c.height, c.width);
     A dweight = 0, dx = 0, dy_cells = 0;
-    place.for_each_cell(c.height, c.width, [&](const Cell<A>& cell) {
+    sample.for_each_cell(c.height, c.width, [&](const Cell<A>& cell) {
       const std::int64_t at = cell.index * c.heads * c.channels;
       const A product = differentiate_cell(dy, value + at, weight * cell.share,
                                            dvalue == nullptr ? nullptr : dvalue + at, c.channels);

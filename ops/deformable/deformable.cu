@@ -4,12 +4,12 @@
 #include "ops/common/cuda/block_reduce.cuh"
 #include "ops/common/cuda/planes.cuh"
 #include "ops/deformable/call.h"
-#include "ops/deformable/place.h"
+#include "ops/deformable/sample_point.h"
 
 namespace fovea::ops::cuda {
 
 using detail::Cell;
-using detail::Place;
+using detail::SamplePoint;
 
 /// The channels of a head at cell 0; cells are heads * channels apart.
 template <class T>
@@ -30,8 +30,8 @@ __global__ void deformable_kernel(PlaneGrid results, DeformableCall c) {
     A sum = 0;
     for (std::int64_t p = first; p < first + c.points; ++p) {
       const A weight = static_cast<const A*>(c.weights)[p];
-      const Place<A> place(static_cast<const A*>(c.locations) + 2 * p, c.height, c.width);
-      place.for_each_cell(c.height, c.width, [&](const Cell<A>& cell) {
+      const SamplePoint<A> sample(static_cast<const A*>(c.locations) + 2 * p, c.height, c.width);
+      sample.for_each_cell(c.height, c.width, [&](const Cell<A>& cell) {
         sum += weight * cell.share * static_cast<A>(value[cell.index * step]);
       });
     }
@@ -49,9 +49,10 @@ __global__ void deformable_point_grad_kernel(PlaneGrid points, DeformableGradCal
     const T* const value = deformable_value<T>(c, at.plane, head);
     const std::int64_t row = (at.plane * c.queries + at.y) * c.heads + head;
     const T* const dy = static_cast<const T*>(g.dy) + row * c.channels;
-    const Place<A> place(static_cast<const A*>(c.locations) + 2 * at.index, c.height, c.width);
+    const SamplePoint<A> sample(static_cast<const A*>(c.locations) + 2 * at.index, c.height,
+                                c.width);
     A dweight = 0, dx = 0, dy_cells = 0;
-    place.for_each_cell(c.height, c.width, [&](const Cell<A>& cell) {
+    sample.for_each_cell(c.height, c.width, [&](const Cell<A>& cell) {
       const T* const from = value + cell.index * c.heads * c.channels;
       A product = 0;
       for (std::int64_t i = 0; i < c.channels; ++i) {
@@ -79,13 +80,13 @@ struct RowHit {
 
 template <class A>
 __device__ RowHit<A> hit_of(const DeformableCall& c, std::int64_t point, std::int64_t row) {
-  const Place<A> place(static_cast<const A*>(c.locations) + 2 * point, c.height, c.width);
+  const SamplePoint<A> sample(static_cast<const A*>(c.locations) + 2 * point, c.height, c.width);
   const A weight = static_cast<const A*>(c.weights)[point];
-  RowHit<A> hit{place.x, 0, 0, false};
-  place.for_each_cell(c.height, c.width, [&](const Cell<A>& cell) {
+  RowHit<A> hit{sample.x, 0, 0, false};
+  sample.for_each_cell(c.height, c.width, [&](const Cell<A>& cell) {
     const auto [y, x] = divide(cell.index, c.width);
     if (y != row) return;
-    (x == place.x ? hit.left : hit.right) = weight * cell.share;
+    (x == sample.x ? hit.left : hit.right) = weight * cell.share;
     hit.is_hit = true;
   });
   return hit;

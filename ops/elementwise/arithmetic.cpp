@@ -14,10 +14,10 @@ namespace {
 
 using namespace detail;  // NOLINT: pointwise, map, the functors and the checks
 
-using Pair = std::pair<Tensor, Tensor>;
+using TensorPair = std::pair<Tensor, Tensor>;
 
 /// Two float operands on one device that broadcast, promoted to the wider of their dtypes.
-Pair operands(std::string_view op, const Tensor& a, const Tensor& b) {
+TensorPair operands(std::string_view op, const Tensor& a, const Tensor& b) {
   require_float(op, a);
   require_float(op, b);
   (void)broadcast(op, a.shape(), b.shape());

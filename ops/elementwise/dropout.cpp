@@ -38,7 +38,7 @@ Tensor dropout(const Tensor& x, double rate, const StepKey& key) {
   require_float(op, x);
   require_rate(op, rate);
   if (rate == 0) return x;
-  const Dropout drop{key.on(x.device()), static_cast<float>(rate), 1 / (1 - rate)};
+  const DropElements drop{key.on(x.device()), static_cast<float>(rate), 1 / (1 - rate)};
   return record(op, map(drop, x), {x}, {key.step_on(x.device())},
                 [drop](const GradArgs& g) -> Grads { return {map(drop, g.dy)}; });
 }

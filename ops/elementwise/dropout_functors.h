@@ -24,12 +24,12 @@ FOVEA_HD inline KernelKey resolved(const KernelKey& key) {
   return {now.seed, now.stream, nullptr};
 }
 
-struct Dropout {  // y = u < rate ? 0 : x / (1 - rate);  dx is the same function of dy
+struct DropElements {  // y = u < rate ? 0 : x / (1 - rate);  dx is the same function of dy
   static constexpr bool kIndexed = true;
   KernelKey key;
   float rate;
   double scale;
-  [[nodiscard]] FOVEA_HD Dropout at_step() const { return {resolved(key), rate, scale}; }
+  [[nodiscard]] FOVEA_HD DropElements at_step() const { return {resolved(key), rate, scale}; }
   template <class T>
   FOVEA_HD T operator()(std::int64_t index, T x) const {
     return uniform_at({key.seed, key.stream}, index) < rate ? T(0) : x * static_cast<T>(scale);
@@ -60,6 +60,6 @@ struct ScaleOrDrop {  // y = m x, and 0 where m = 0 for any x
   }
 };
 
-using DropoutFunctors = TypeList<Dropout, SampleScale, AddScaled, ScaleOrDrop>;
+using DropoutFunctors = TypeList<DropElements, SampleScale, AddScaled, ScaleOrDrop>;
 
 }  // namespace fovea::ops::detail

@@ -33,8 +33,8 @@ Tensor batch_norm(const Tensor& x, const Affine& affine, const RunningStatistics
                                   {"relu", options.relu}});
   const PlaneSets sets = detail::plane_sets(op, x, affine, 0);
   require_running(op, running, x);
-  detail::Moments moments{running.mean.detach().to(DType::f64),
-                          running.variance.detach().to(DType::f64)};
+  detail::PlaneMoments moments{running.mean.detach().to(DType::f64),
+                               running.variance.detach().to(DType::f64)};
   if (options.training) {
     const auto n = static_cast<double>(detail::set_size(sets));
     check(n > 1, "batch_norm: got one value per channel (shape ", x.shape(),

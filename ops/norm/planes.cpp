@@ -110,7 +110,7 @@ std::int64_t set_size(const PlaneSets& s) {
                                 s.groups == 0 ? s.batch * s.size : s.channels / s.groups * s.size);
 }
 
-Moments moments_of(const Tensor& x, const PlaneSets& sets) {
+PlaneMoments moments_of(const Tensor& x, const PlaneSets& sets) {
   const Tensor sums = empty({sets.planes()}, {DType::f64, x.device()});
   PlanesCall call{.dtype = x.dtype(),
                   .sets = sets,
@@ -127,7 +127,7 @@ Moments moments_of(const Tensor& x, const PlaneSets& sets) {
 }
 
 Tensor normalise_planes(const OpLabel& op, const Tensor& x, const Affine& affine,
-                        const Moments& moments, const PlaneNorm& norm) {
+                        const PlaneMoments& moments, const PlaneNorm& norm) {
   const TensorOptions acc{acc_dtype(x.dtype()), x.device()};
   const Tensor rstd = map(Rsqrt{}, map(AddScalar{norm.eps}, moments.variance));
   const Saved s{packed(x), moments.mean.to(acc.dtype), rstd.to(acc.dtype),

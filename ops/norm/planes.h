@@ -22,12 +22,12 @@ namespace fovea::ops::detail {
 [[nodiscard]] std::int64_t set_size(const PlaneSets& sets);
 
 /// Mean and biased variance of each set: [sets], in f64.
-struct Moments {
+struct PlaneMoments {
   Tensor mean, variance;
 };
 /// The moments of packed x. The mean comes first, then E(x - mean)^2, which keeps digits that E
 /// x^2 - mean^2 would lose.
-[[nodiscard]] Moments moments_of(const Tensor& x, const PlaneSets& sets);
+[[nodiscard]] PlaneMoments moments_of(const Tensor& x, const PlaneSets& sets);
 
 struct PlaneNorm {
   PlaneSets sets;
@@ -38,6 +38,6 @@ struct PlaneNorm {
 };
 /// Records the normalisation of x by these moments as `op`.
 [[nodiscard]] Tensor normalise_planes(const OpLabel& op, const Tensor& x, const Affine& affine,
-                                      const Moments& moments, const PlaneNorm& norm);
+                                      const PlaneMoments& moments, const PlaneNorm& norm);
 
 }  // namespace fovea::ops::detail

@@ -10,7 +10,7 @@ namespace {
 constexpr std::int64_t kMaxPacked = 1 << 20;    // packed floats of B at a time
 constexpr std::int64_t kSerialBatch = 1 << 22;  // multiply-adds above which a product is tiled
 
-void multiply_tiles(const Product& p, const Packed& packed) {
+void multiply_tiles(const TiledGemm& p, const Packed& packed) {
   const std::int64_t down = ceil_div(p.call.m, p.tile_rows);
   const std::int64_t across = ceil_div(packed.cols, p.tile_cols);
   const std::int64_t tile_size =
@@ -28,7 +28,7 @@ void multiply_tiles(const Product& p, const Packed& packed) {
 
 /// Packs and multiplies B part by part. Only an f32 C can hold partial sums, so for bf16 every
 /// part covers all of k.
-void multiply(const Product& p) {
+void multiply(const TiledGemm& p) {
   const std::int64_t m = p.call.m, n = p.call.n, depth = larger(1, p.depth);
   const bool whole_k = p.call.c.dtype != DType::f32;
   const bool in_place = p.reads_columns();

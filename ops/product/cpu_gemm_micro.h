@@ -51,7 +51,7 @@ class PanelWalk {
   void next() {
     if (!kApart) twin_ += step_;
     if (kReads == Reads::columns)
-      prefetch<1, Access::read>(third_[0] + kAhead * step_ + kRows - 1, 1);
+      prefetch<1, PrefetchKind::read>(third_[0] + kAhead * step_ + kRows - 1, 1);
 #pragma GCC unroll 8
     for (int g = 0; g < kGroups; ++g) third_[g] += kApart ? 1 : step_;
   }
@@ -71,7 +71,7 @@ void multiply_tile(std::int64_t depth, const Panel& panel, const float* b, const
   PanelWalk<kRows, kReads> a(panel);
   Vec sum[kRows][kCols] = {};
   for (std::int64_t k = 0; k < depth; ++k) {
-    prefetch<1, Access::read>(b + kAhead * kNr, kNr);  // earlier than the hardware would
+    prefetch<1, PrefetchKind::read>(b + kAhead * kNr, kNr);  // earlier than the hardware would
     Vec right[kCols];
 #pragma GCC unroll 2
     for (int j = 0; j < kCols; ++j) right[j] = load<Vec>(b + j * kLanes<float>);

@@ -6,11 +6,11 @@
 namespace fovea::ops::cpu::FOVEA_ISA {
 namespace {
 
-std::int64_t packed_size(const Product& p) {
+std::int64_t packed_size(const TiledGemm& p) {
   return p.blocks * p.depth * ceil_div(p.call.n, kNr) * kNr;
 }
 
-Packed pack_whole(const Product& p, float* to) {
+Packed pack_whole(const TiledGemm& p, float* to) {
   const Packed packed{.col = 0,
                       .cols = p.call.n,
                       .block = 0,
@@ -26,7 +26,7 @@ Packed pack_whole(const Product& p, float* to) {
 
 void product::gemm_pair(const GemmPairCall& call) {
   const GemmCall &first = call.first, &second = call.second;
-  const Product whole1 = cut(first, 0), whole2 = cut(second, 0);
+  const TiledGemm whole1 = cut(first, 0), whole2 = cut(second, 0);
   float* const b =
       floats(Scratch::gemm_b, packed_size(whole1) + packed_size(whole2) + kLanes<float>);
   const Packed packed1 = pack_whole(whole1, b);
@@ -40,22 +40,22 @@ void product::gemm_pair(const GemmPairCall& call) {
     from.a = {between, first.c.dtype, stride, 1, {}};
     for (std::int64_t row = begin * count; row < smaller(end * count, first.m); row += count) {
       const std::int64_t rows = smaller(count, first.m - row), offset = -row * stride;
-      const Product p1{.call = to,
-                       .a = 0,
-                       .b = 0,
-                       .c = offset,
-                       .depth = whole1.depth,
-                       .blocks = whole1.blocks,
-                       .tile_rows = count,
-                       .tile_cols = first.n};
-      const Product p2{.call = from,
-                       .a = offset,
-                       .b = 0,
-                       .c = 0,
-                       .depth = whole2.depth,
-                       .blocks = whole2.blocks,
-                       .tile_rows = count,
-                       .tile_cols = second.n};
+      const TiledGemm p1{.call = to,
+                         .a = 0,
+                         .b = 0,
+                         .c = offset,
+                         .depth = whole1.depth,
+                         .blocks = whole1.blocks,
+                         .tile_rows = count,
+                         .tile_cols = first.n};
+      const TiledGemm p2{.call = from,
+                         .a = offset,
+                         .b = 0,
+                         .c = 0,
+                         .depth = whole2.depth,
+                         .blocks = whole2.blocks,
+                         .tile_rows = count,
+                         .tile_cols = second.n};
       multiply_tile(p1, packed1, {row, rows, 0, first.n});
       multiply_tile(p2, packed2, {row, rows, 0, second.n});
     }

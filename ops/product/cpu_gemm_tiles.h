@@ -56,7 +56,7 @@ inline constexpr std::int64_t kBadColumnStride = kMr >= 14 ? kBadStride : 256;
 inline constexpr std::int64_t kFewColumns = kLanes<float> == 16 ? 127 : INT64_MAX;
 
 /// One matrix of the batch and its tiling, which depends on the sizes alone.
-struct Product {
+struct TiledGemm {
   const GemmCall& call;
   std::int64_t a, b, c;               // offsets of this batch entry, in elements
   std::int64_t depth, blocks;         // k per block, number of blocks
@@ -88,28 +88,28 @@ struct Packed {
   float* a;                    // [blocks][panels][depth of the block][kMr], or null
   std::int64_t a_row;  // rows from here on are packed in `a`; earlier ones are read in place
 
-  [[nodiscard]] float* strip(const Product& p, std::int64_t of_block, std::int64_t at_col) const {
+  [[nodiscard]] float* strip(const TiledGemm& p, std::int64_t of_block, std::int64_t at_col) const {
     const std::int64_t before = (of_block - block) * p.depth * ceil_div(cols, kNr) * kNr;
     return b + before + (at_col - col) * p.depth_of(of_block);
   }
-  [[nodiscard]] float* packed_panel(const Product& p, std::int64_t of_block,
+  [[nodiscard]] float* packed_panel(const TiledGemm& p, std::int64_t of_block,
                                     std::int64_t at_row) const {
     const std::int64_t before =
         (of_block - block) * p.depth * ceil_div(p.call.m - a_row, kMr) * kMr;
     return a + before + (at_row - a_row) * p.depth_of(of_block);
   }
-  [[nodiscard]] Panel panel(const Product& p, std::int64_t of_block, std::int64_t at_row) const {
+  [[nodiscard]] Panel panel(const TiledGemm& p, std::int64_t of_block, std::int64_t at_row) const {
     if (at_row >= a_row) return {packed_panel(p, of_block, at_row), 1, kMr};
     return p.panel_in_place(of_block, at_row);
   }
 };
 
 /// Rows [row, row + rows) and columns [col, col + cols) of C.
-struct Tile {
+struct GemmTile {
   std::int64_t row, rows, col, cols;
 };
 
-inline Product cut(const GemmCall& call, std::int64_t entry) {
+inline TiledGemm cut(const GemmCall& call, std::int64_t entry) {
   const std::int64_t blocks = larger(1, ceil_div(call.k, kMaxDepth));
   const std::int64_t panels = ceil_div(call.m, kMr), strips = ceil_div(call.n, kNr);
   const std::int64_t tile_panels =
@@ -143,7 +143,7 @@ struct Depths {
 };
 
 /// Packs all required columns of B as strips [depth][kNr].
-inline void pack_b(const Product& p, const Packed& to, const Depths& k) {
+inline void pack_b(const TiledGemm& p, const Packed& to, const Depths& k) {
   const GemmOperand& b = p.call.b;
   const std::int64_t offset = p.b + (k.block * p.depth + k.begin) * b.row + to.col * b.col;
   pack<kNr>(b, offset, {b.col, b.row, to.cols, k.end - k.begin},
@@ -151,7 +151,7 @@ inline void pack_b(const Product& p, const Packed& to, const Depths& k) {
 }
 
 /// Packs the rows [t.row, t.row + t.rows) of A as panels [depth][kMr], the first at `to`.
-inline void pack_a(const Product& p, const Tile& t, const Depths& k, float* to) {
+inline void pack_a(const TiledGemm& p, const GemmTile& t, const Depths& k, float* to) {
   const GemmOperand& a = p.call.a;
   const std::int64_t offset = p.a + t.row * a.row + (k.block * p.depth + k.begin) * a.col;
   pack<kMr>(a, offset, {a.row, a.col, t.rows, k.end - k.begin}, to + k.begin * kMr,
@@ -159,7 +159,7 @@ inline void pack_a(const Product& p, const Tile& t, const Depths& k, float* to) 
 }
 
 /// Packs the data that all tiles share.
-inline void pack_shared(const Product& p, const Packed& to) {
+inline void pack_shared(const TiledGemm& p, const Packed& to) {
   const std::int64_t chunks = ceil_div(p.depth, kPackChunk);
   const std::int64_t chunk_size =
       kPackChunk * (to.cols + (to.a == nullptr ? 0 : p.call.m - to.a_row));
@@ -171,7 +171,7 @@ inline void pack_shared(const Product& p, const Packed& to) {
                    if (depths.begin >= depths.end) continue;
                    pack_b(p, to, depths);
                    if (to.a == nullptr || to.a_row == p.call.m) continue;
-                   const Tile rest{to.a_row, p.call.m - to.a_row, 0, 0};
+                   const GemmTile rest{to.a_row, p.call.m - to.a_row, 0, 0};
                    pack_a(p, rest, depths, to.packed_panel(p, block, to.a_row));
                  }
                });
@@ -184,7 +184,7 @@ struct Sums {
 };
 
 template <class T>
-TileTarget<T> target(const Product& p, const Tile& t, std::int64_t block, const Sums& sums) {
+TileTarget<T> target(const TiledGemm& p, const GemmTile& t, std::int64_t block, const Sums& sums) {
   const GemmCall& call = p.call;
   const std::int64_t at = p.c + t.row * call.c.row + t.col;
   const auto* addend = static_cast<const T*>(call.addend);
@@ -208,18 +208,19 @@ TileTarget<T> target(const Product& p, const Tile& t, std::int64_t block, const 
 }
 
 /// Prefetches the lines of a tile while it is being computed.
-template <Access kAccess, class T>
+template <PrefetchKind kAccess, class T>
 [[gnu::always_inline]] inline void prefetch_tile(const T* c, const TileTarget<T>& t) {
   for (std::int64_t i = 0; i < t.rows; ++i) prefetch<1, kAccess>(c + i * t.c_stride, t.cols);
 }
 
 /// Computes one block's contribution to a tile of at most kMr x kNr from a packed panel and strip.
 template <class T>
-void multiply_small(const Product& p, std::int64_t block, const TileTarget<T>& t, const Panel& a,
+void multiply_small(const TiledGemm& p, std::int64_t block, const TileTarget<T>& t, const Panel& a,
                     const float* b) {
   const std::int64_t depth = p.depth_of(block);
-  if (t.last) prefetch_tile<Access::write>(t.c, t);
-  if (t.first && t.addend != nullptr && t.addend != t.c) prefetch_tile<Access::read>(t.addend, t);
+  if (t.last) prefetch_tile<PrefetchKind::write>(t.c, t);
+  if (t.first && t.addend != nullptr && t.addend != t.c)
+    prefetch_tile<PrefetchKind::read>(t.addend, t);
   if (is_plain(p.call, t)) {
     auto* c = reinterpret_cast<float*>(t.c);
     const auto* addend = reinterpret_cast<const float*>(t.addend);
@@ -227,7 +228,8 @@ void multiply_small(const Product& p, std::int64_t block, const TileTarget<T>& t
                   {c, t.c_stride, t.first ? addend : c, t.first ? t.bias : nullptr});
     return;
   }
-  if (t.last && t.pre_activation != nullptr) prefetch_tile<Access::write>(t.pre_activation, t);
+  if (t.last && t.pre_activation != nullptr)
+    prefetch_tile<PrefetchKind::write>(t.pre_activation, t);
   alignas(64) float tile[kMr * kNr];
   multiply_tile(depth, a, b, t.rows, t.cols, {tile, kNr, nullptr, nullptr});
   finish_tile(p.call, t, tile);
@@ -242,8 +244,8 @@ struct OwnRows {
 
 /// Computes one block's contribution to a tile.
 template <class T>
-void multiply_panels(const Product& p, const Packed& packed, std::int64_t block, const Tile& t,
-                     const Sums& sums, const OwnRows& own) {
+void multiply_panels(const TiledGemm& p, const Packed& packed, std::int64_t block,
+                     const GemmTile& t, const Sums& sums, const OwnRows& own) {
   for (std::int64_t j = 0; j < t.cols; j += kNr) {
     const float* strip = packed.strip(p, block, t.col + j);
     for (std::int64_t i = 0; i < t.rows; i += kMr) {
@@ -251,7 +253,8 @@ void multiply_panels(const Product& p, const Packed& packed, std::int64_t block,
                           : i < own.row
                               ? p.panel_in_place(block, t.row + i)
                               : Panel{own.data + (i - own.row) * p.depth_of(block), 1, kMr};
-      const Tile small{t.row + i, smaller(kMr, t.rows - i), t.col + j, smaller(kNr, t.cols - j)};
+      const GemmTile small{t.row + i, smaller(kMr, t.rows - i), t.col + j,
+                           smaller(kNr, t.cols - j)};
       const Sums at{sums.data == nullptr ? nullptr : sums.data + i * sums.stride + j, sums.stride};
       multiply_small(p, block, target<T>(p, small, block, at), panel, strip);
     }
@@ -263,7 +266,7 @@ inline float* floats(Scratch purpose, std::int64_t count) {
 }
 
 /// Adds the packed blocks of k to one tile of C.
-inline void multiply_tile(const Product& p, const Packed& packed, const Tile& t) {
+inline void multiply_tile(const TiledGemm& p, const Packed& packed, const GemmTile& t) {
   const bool f32 = p.call.c.dtype == DType::f32;
   OwnRows own{nullptr, p.reads_rows() ? t.rows / kMr * kMr : 0};
   if (packed.a == nullptr) {
@@ -277,7 +280,7 @@ inline void multiply_tile(const Product& p, const Packed& packed, const Tile& t)
   }
   for (std::int64_t block = packed.block; block < packed.block + packed.blocks; ++block) {
     if (own.data != nullptr && own.row < t.rows) {
-      const Tile rest{t.row + own.row, t.rows - own.row, 0, 0};
+      const GemmTile rest{t.row + own.row, t.rows - own.row, 0, 0};
       pack_a(p, rest, {block, 0, p.depth_of(block)}, own.data);
     }
     if (f32) {

@@ -45,8 +45,8 @@ struct Operation : Owned<cublasLtMatmulDesc_t, &CublasLt::destroy_operation> {
   }
 };
 
-struct Layout : Owned<cublasLtMatrixLayout_t, &CublasLt::destroy_layout> {
-  Layout(const LtMatrix& x, int batch) {
+struct LtLayout : Owned<cublasLtMatrixLayout_t, &CublasLt::destroy_layout> {
+  LtLayout(const LtMatrix& x, int batch) {
     blas_check(
         cublaslt().create_layout(&value, data_type(x.dtype), static_cast<std::uint64_t>(x.rows),
                                  static_cast<std::uint64_t>(x.columns), x.leading),
@@ -71,7 +71,7 @@ struct Preference : Owned<cublasLtMatmulPreference_t, &CublasLt::destroy_prefere
 /// The cuBLASLt descriptors of a product, and the selected algorithm.
 struct Plan {
   Operation operation;
-  Layout a, b, d;
+  LtLayout a, b, d;
   cublasLtMatmulAlgo_t algorithm{};
 
   Plan(cublasLtHandle_t handle, const LtProduct& product, bool tf32)

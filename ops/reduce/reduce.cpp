@@ -51,12 +51,12 @@ struct Reduction {
 };
 
 /// [outer, n, inner], contiguous, to be reduced over n.
-struct Block {
+struct ReducedExtents {
   std::int64_t outer = 1, n = 1, inner = 1;
 };
 
 /// One round: [outer, runs, inner] in acc_t, each element the result of one run.
-Tensor reduce_runs(const Tensor& x, const Block& b, const Kernel<PartialsCall>& partials) {
+Tensor reduce_runs(const Tensor& x, const ReducedExtents& b, const Kernel<PartialsCall>& partials) {
   const auto& reduce = kernels(x.device()).reduce;
   const std::int64_t run = b.inner == 1 ? reduce.runs.along_rows : reduce.runs.down_columns;
   const std::int64_t runs = std::max<std::int64_t>(1, (b.n + run - 1) / run);
@@ -66,7 +66,7 @@ Tensor reduce_runs(const Tensor& x, const Block& b, const Kernel<PartialsCall>& 
 }
 
 /// Reduces x over the middle axis of `block`, in rounds; the result is in acc_t.
-Tensor reduce_middle(Tensor x, Block block, const Kernel<PartialsCall>& partials) {
+Tensor reduce_middle(Tensor x, ReducedExtents block, const Kernel<PartialsCall>& partials) {
   do {
     x = reduce_runs(x, block, partials);
     block.n = x.size(1);
@@ -85,7 +85,7 @@ Tensor reduced_values(const Tensor& x, const Reduction& reduction,
       inner *= x.shape()[axis];
       continue;
     }
-    Block block{1, x.shape()[axis], inner};
+    ReducedExtents block{1, x.shape()[axis], inner};
     while (axis > 0 && reduction.reduced[axis - 1]) block.n *= x.shape()[--axis];
     for (int i = 0; i < axis; ++i) block.outer *= x.shape()[i];
     results = reduce_middle(results, block, partials);

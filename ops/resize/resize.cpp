@@ -21,7 +21,7 @@ struct Tap {
 };
 
 /// A sparse matrix: row i is taps[begin[i]] ... taps[begin[i + 1] - 1].
-struct Taps {
+struct TapMatrix {
   std::int64_t columns = 0;
   std::vector<std::size_t> begin{0};
   std::vector<Tap> taps;
@@ -45,9 +45,9 @@ double cubic(double x, double a) {
 double triangle(double x) { return std::max(0.0, 1 - std::abs(x)); }
 
 /// Two or four taps around the half-pixel centre, clamped to the edge samples.
-Taps point_taps(std::int64_t in, std::int64_t out, ResizeMode mode) {
+TapMatrix point_taps(std::int64_t in, std::int64_t out, ResizeMode mode) {
   constexpr double kCubicA = -0.75;
-  Taps m{in, {0}, {}};
+  TapMatrix m{in, {0}, {}};
   const double scale = static_cast<double>(in) / static_cast<double>(out);
   for (std::int64_t i = 0; i < out; ++i) {
     const double center = scale * (static_cast<double>(i) + 0.5) - 0.5;
@@ -64,9 +64,9 @@ Taps point_taps(std::int64_t in, std::int64_t out, ResizeMode mode) {
 }
 
 /// The kernel stretched over the samples that one output covers, and normalised.
-Taps area_taps(std::int64_t in, std::int64_t out, ResizeMode mode) {
+TapMatrix area_taps(std::int64_t in, std::int64_t out, ResizeMode mode) {
   constexpr double kCubicA = -0.5;
-  Taps m{in, {0}, {}};
+  TapMatrix m{in, {0}, {}};
   const double scale = static_cast<double>(in) / static_cast<double>(out);
   const double stretch = std::max(scale, 1.0);
   const double support = (mode == ResizeMode::bilinear ? 1 : 2) * stretch;
@@ -88,18 +88,18 @@ Taps area_taps(std::int64_t in, std::int64_t out, ResizeMode mode) {
   return m;
 }
 
-Taps make_taps(std::int64_t in, std::int64_t out, ResizeOptions options) {
+TapMatrix make_taps(std::int64_t in, std::int64_t out, ResizeOptions options) {
   return options.antialias ? area_taps(in, out, options.mode) : point_taps(in, out, options.mode);
 }
 
-Taps transposed(const Taps& m) {
+TapMatrix transposed(const TapMatrix& m) {
   std::vector<std::vector<Tap>> columns(static_cast<std::size_t>(m.columns));
   for (std::int64_t i = 0; i < m.rows(); ++i) {
     for (const Tap& tap : m.row(i)) {
       columns[static_cast<std::size_t>(tap.index)].push_back({i, tap.weight});
     }
   }
-  Taps t{m.rows(), {0}, {}};
+  TapMatrix t{m.rows(), {0}, {}};
   for (const std::vector<Tap>& column : columns) {
     t.taps.insert(t.taps.end(), column.begin(), column.end());
     t.end_row();
@@ -112,7 +112,7 @@ struct DeviceTaps {
   std::int64_t rows, columns;
   Tensor begin, index, weight;
 
-  DeviceTaps(const Taps& m, Device device) : rows(m.rows()), columns(m.columns) {
+  DeviceTaps(const TapMatrix& m, Device device) : rows(m.rows()), columns(m.columns) {
     std::vector<double> indices, weights;
     for (const Tap& tap : m.taps) {
       indices.push_back(static_cast<double>(tap.index));
@@ -127,7 +127,7 @@ struct DeviceTaps {
 };
 
 /// x [outer, m.columns, inner] -> [outer, m.rows, inner], packed, in f32 or f64.
-Tensor apply(const Taps& taps, const Tensor& x, std::int64_t outer, std::int64_t inner) {
+Tensor apply(const TapMatrix& taps, const Tensor& x, std::int64_t outer, std::int64_t inner) {
   const DeviceTaps m(taps, x.device());
   const Tensor y = empty({outer, m.rows, inner}, x.options());
   kernels(x.device())
@@ -145,7 +145,7 @@ Tensor apply(const Taps& taps, const Tensor& x, std::int64_t outer, std::int64_t
 }
 
 /// Interpolates the rows and columns of x [B, C, H, W] by `height` and `width`; f32 for bf16.
-Tensor apply_both(const Tensor& x, const Taps& height, const Taps& width) {
+Tensor apply_both(const Tensor& x, const TapMatrix& height, const TapMatrix& width) {
   const std::int64_t planes = x.shape()[0] * x.shape()[1];
   const Tensor wide =
       apply(width, detail::packed(x).to(acc_dtype(x.dtype())), planes * height.columns, 1);
@@ -166,8 +166,8 @@ Tensor resize(const Tensor& x, std::array<std::int64_t, 2> size, ResizeOptions o
         ", expected [B, C, H, W] with H, W >= 1");
   check(size[0] > 0 && size[1] > 0, "resize: got size ", size[0], " x ", size[1],
         ", expected at least 1 x 1");
-  const Taps height = make_taps(x.shape()[2], size[0], options);
-  const Taps width = make_taps(x.shape()[3], size[1], options);
+  const TapMatrix height = make_taps(x.shape()[2], size[0], options);
+  const TapMatrix width = make_taps(x.shape()[3], size[1], options);
   return record(op, apply_both(x, height, width), {x}, {},
                 [height, width](const GradArgs& g) -> Grads {
                   return {apply_both(g.dy, transposed(height), transposed(width))};

@@ -13,7 +13,7 @@ namespace math = fovea::ops::detail::math;
 
 /// One row, and scratch memory of its width.
 template <class T>
-struct Row {
+struct SoftmaxRow {
   const T* x;
   T* y;
   std::int64_t width;
@@ -34,7 +34,7 @@ struct Exponentials {
   using A = acc_t<T>;
   A max, sum;
 
-  explicit Exponentials(const Row<T>& r) {
+  explicit Exponentials(const SoftmaxRow<T>& r) {
     LaneMax<A> largest(-__builtin_inf());
     for_lanes<A>(r.width, [&](auto at, std::int64_t i) { largest.add(at, at.load(r.x + i)); });
     max = largest.total();
@@ -49,7 +49,7 @@ struct Exponentials {
 
 /// y_i = exp(x_i) / sum_j exp(x_j) = e_i / sum.
 template <class T>
-[[gnu::flatten]] void softmax(const Row<T>& r) {
+[[gnu::flatten]] void softmax(const SoftmaxRow<T>& r) {
   using A = acc_t<T>;
   const A scale = A(1) / Exponentials<T>(r).sum;
   for_lanes<A>(r.width,
@@ -58,7 +58,7 @@ template <class T>
 
 /// y_i = log softmax(x)_i = (x_i - max) - log sum.
 template <class T>
-[[gnu::flatten]] void log_softmax(const Row<T>& r) {
+[[gnu::flatten]] void log_softmax(const SoftmaxRow<T>& r) {
   using A = acc_t<T>;
   const Exponentials<T> e(r);
   const A log_sum = math::log(e.sum);
@@ -108,7 +108,7 @@ void forward(const SoftmaxCall& c) {
     const auto* const x = static_cast<const T*>(c.x);
     auto* const y = static_cast<T*>(c.y);
     for_rows<acc_t<T>>(c, [&](std::int64_t at, acc_t<T>* e) {
-      const Row<T> row{x + at, y + at, c.width, e};
+      const SoftmaxRow<T> row{x + at, y + at, c.width, e};
       c.log ? log_softmax(row) : softmax(row);
     });
   });

@@ -15,10 +15,10 @@ namespace fovea::ops {
 void adamw_(const UpdateTensors& tensors, const UpdateRates& rates, const AdamOptions& options) {
   const OpLabel op("adamw_");
   kernels(tensors.parameter.device())
-      .update.adamw({.arrays = detail::arrays_of(op, tensors, detail::Moments::two),
+      .update.adamw({.arrays = detail::arrays_of(op, tensors, detail::MomentCount::two),
                      .rates = detail::rates_of(op, tensors, rates),
                      .adam = detail::adam_numbers(op, rates, options)});
-  detail::bump_versions(tensors, detail::Moments::two);
+  detail::bump_versions(tensors, detail::MomentCount::two);
 }
 
 }  // namespace fovea::ops

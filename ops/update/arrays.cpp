@@ -1,4 +1,4 @@
-// Checks that the tensors of an update fit each other and the step numbers.
+// Checks that the tensors of an update fit each other and the step's scalars.
 #include "ops/update/arrays.h"
 
 #include "ops/common/checks.h"
@@ -20,31 +20,31 @@ void require_like(std::string_view op, std::string_view what, const Tensor& t,
   require_updatable(op, what, t);
 }
 
-UpdateArrays arrays_of(std::string_view op, const UpdateTensors& tensors, Moments moments) {
+UpdateArrays arrays_of(std::string_view op, const UpdateTensors& tensors, MomentCount moments) {
   const auto& [parameter, gradient, m, v] = tensors;
   require_updatable(op, "a parameter", parameter);
   require_like(op, "a gradient", gradient, parameter);
   require_like(op, "m", m, parameter);
-  if (moments == Moments::two) require_like(op, "v", v, parameter);
+  if (moments == MomentCount::two) require_like(op, "v", v, parameter);
   return {parameter.dtype(), parameter.numel(), parameter.raw(),
-          gradient.raw(),    m.raw(),           moments == Moments::two ? v.raw() : nullptr};
+          gradient.raw(),    m.raw(),           moments == MomentCount::two ? v.raw() : nullptr};
 }
 
-void bump_versions(const UpdateTensors& tensors, Moments moments) {
+void bump_versions(const UpdateTensors& tensors, MomentCount moments) {
   tensors.parameter.bump_version();
   tensors.m.bump_version();
-  if (moments == Moments::two) tensors.v.bump_version();
+  if (moments == MomentCount::two) tensors.v.bump_version();
 }
 
 StepRates rates_of(std::string_view op, const UpdateTensors& tensors, const UpdateRates& rates) {
   require_one_device(op, {tensors.parameter, rates.now.memory()});
-  return {reinterpret_cast<const StepBlock*>(rates.now.memory().raw()), rates.lr_scale,
+  return {reinterpret_cast<const DeviceScalars*>(rates.now.memory().raw()), rates.lr_scale,
           rates.weight_decay};
 }
 
 AdamNumbers adam_numbers(std::string_view op, const UpdateRates& rates,
                          const AdamOptions& options) {
-  const StepNumbers& now = rates.now.numbers();
+  const StepScalars& now = rates.now.numbers();
   check(now.beta1 == options.beta1 && now.beta2 == options.beta2, op, ": got betas ", options.beta1,
         " and ", options.beta2, ", expected the step's betas, ", now.beta1, " and ", now.beta2);
   return {.b1 = options.beta1,

@@ -16,18 +16,18 @@ void require_like(std::string_view op, std::string_view what, const Tensor& t,
                   const Tensor& changed);
 
 /// The number of moments that an optimizer keeps: m, or m and v.
-enum class Moments { one, two };
+enum class MomentCount { one, two };
 
 /// The tensors in the kernels' form; throws if they do not fit each other.
 [[nodiscard]] UpdateArrays arrays_of(std::string_view op, const UpdateTensors& tensors,
-                                     Moments moments);
+                                     MomentCount moments);
 /// Records that an update changed the parameter and its moments.
-void bump_versions(const UpdateTensors& tensors, Moments moments);
+void bump_versions(const UpdateTensors& tensors, MomentCount moments);
 
 /// The rates in the kernels' form; throws unless they are on the parameter's device.
 [[nodiscard]] StepRates rates_of(std::string_view op, const UpdateTensors& tensors,
                                  const UpdateRates& rates);
-/// Throws unless the step numbers were written for these betas.
+/// Throws unless the step's scalars were written for these betas.
 [[nodiscard]] AdamNumbers adam_numbers(std::string_view op, const UpdateRates& rates,
                                        const AdamOptions& options);
 

@@ -22,9 +22,9 @@ struct UpdateArrays {
   void* v = nullptr;
 };
 
-/// The step numbers shared by all parameters. They are in device memory and written before each
+/// The step's scalars shared by all parameters. They are in device memory and written before each
 /// step, so that recorded calls can be repeated (as a CUDA graph is).
-struct StepBlock {
+struct DeviceScalars {
   double lr = 0;
   double gradient_scale = 1;
   double first_bias = 1;   ///< 1 - b1^t after t steps
@@ -34,7 +34,7 @@ struct StepBlock {
 /// The rates of one parameter, relative to the step's lr; if `now` is null, lr_scale is the rate
 /// itself.
 struct StepRates {
-  const StepBlock* now = nullptr;
+  const DeviceScalars* now = nullptr;
   double lr_scale = 1, weight_decay = 0;
 
   [[nodiscard]] FOVEA_HD double lr() const {
@@ -104,7 +104,7 @@ struct AverageCall {
   const void* value = nullptr;
   double keep = 0, rest = 1;
   const double* decay = nullptr;  ///< optional decay in device memory
-  const StepBlock* now = nullptr;
+  const DeviceScalars* now = nullptr;
 };
 
 /// sums [blocks]: sums of squares over each kUpdateBlock elements of x, which has any float dtype.

@@ -15,12 +15,12 @@ std::int64_t block_count(std::int64_t count) { return (count + kUpdateBlock - 1)
 
 /// The elements [begin, end) of a parameter, its gradient and moments.
 template <class T>
-struct Block {
+struct UpdateRange {
   T *p, *m, *v;
   const T* g;
   std::int64_t begin, end;
 
-  Block(const UpdateArrays& a, std::int64_t first, std::int64_t last)
+  UpdateRange(const UpdateArrays& a, std::int64_t first, std::int64_t last)
       : p(static_cast<T*>(a.p)),
         m(static_cast<T*>(a.m)),
         v(static_cast<T*>(a.v)),
@@ -39,7 +39,7 @@ void for_blocks(DType dtype, std::int64_t count, const F& f) {
 }
 
 template <class T>
-void adamw_block(const AdamWCall& c, const Block<T>& at) {
+void adamw_block(const AdamWCall& c, const UpdateRange<T>& at) {
   T* __restrict const p = at.p;
   T* __restrict const m = at.m;
   T* __restrict const v = at.v;
@@ -56,7 +56,7 @@ void adamw_block(const AdamWCall& c, const Block<T>& at) {
 }
 
 template <class T>
-void lamb_block(const LambCall& c, const Block<T>& at) {
+void lamb_block(const LambCall& c, const UpdateRange<T>& at) {
   T* __restrict const m = at.m;
   T* __restrict const v = at.v;
   const T* __restrict const p = at.p;
@@ -83,7 +83,7 @@ void lamb_block(const LambCall& c, const Block<T>& at) {
 
 /// SGD and Lion: applies step(g, p, m) to each element.
 template <class T, class Step>
-void momentum_block(const Step& of_element, const Block<T>& at) {
+void momentum_block(const Step& of_element, const UpdateRange<T>& at) {
   T* __restrict const p = at.p;
   T* __restrict const m = at.m;
   const T* __restrict const g = at.g;

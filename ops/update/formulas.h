@@ -43,7 +43,7 @@ template <class T>
 struct AdamStep {
   T scale, b1, c1, b2, c2, rate, root, eps;
 
-  FOVEA_HD AdamStep(const AdamNumbers& n, const StepBlock& now, double lr)
+  FOVEA_HD AdamStep(const AdamNumbers& n, const DeviceScalars& now, double lr)
       : scale(static_cast<T>(now.gradient_scale)),
         b1(static_cast<T>(n.b1)),
         c1(static_cast<T>(n.c1)),

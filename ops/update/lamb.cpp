@@ -15,7 +15,7 @@ namespace fovea::ops {
 
 void lamb_(const UpdateTensors& tensors, const UpdateRates& rates, const AdamOptions& options) {
   const OpLabel op("lamb_");
-  const UpdateArrays arrays = detail::arrays_of(op, tensors, detail::Moments::two);
+  const UpdateArrays arrays = detail::arrays_of(op, tensors, detail::MomentCount::two);
   const Tensor& p = tensors.parameter;
   const std::int64_t blocks = (arrays.count + kUpdateBlock - 1) / kUpdateBlock;
   const Tensor u = empty(p.shape(), p.options());
@@ -36,7 +36,7 @@ void lamb_(const UpdateTensors& tensors, const UpdateRates& rates, const AdamOpt
             .u = u.raw(),
             .rates = {step.now, step.lr_scale},
             .squares = adapts ? sums : nullptr});
-  detail::bump_versions(tensors, detail::Moments::two);
+  detail::bump_versions(tensors, detail::MomentCount::two);
 }
 
 }  // namespace fovea::ops

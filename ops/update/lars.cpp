@@ -14,7 +14,7 @@ namespace fovea::ops {
 
 void lars_(const UpdateTensors& tensors, const UpdateRates& rates, const LarsOptions& options) {
   const OpLabel op("lars_");
-  const UpdateArrays arrays = detail::arrays_of(op, tensors, detail::Moments::one);
+  const UpdateArrays arrays = detail::arrays_of(op, tensors, detail::MomentCount::one);
   const Tensor& p = tensors.parameter;
   const bool adapts = p.rank() > 1;
   const std::int64_t blocks = (arrays.count + kUpdateBlock - 1) / kUpdateBlock;
@@ -46,7 +46,7 @@ void lars_(const UpdateTensors& tensors, const UpdateRates& rates, const LarsOpt
             .p = arrays.p,
             .u = arrays.m,
             .rates = {step.now, step.lr_scale}});
-  detail::bump_versions(tensors, detail::Moments::one);
+  detail::bump_versions(tensors, detail::MomentCount::one);
 }
 
 }  // namespace fovea::ops

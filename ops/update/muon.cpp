@@ -49,7 +49,7 @@ Tensor orthogonalise(const Tensor& m, double eps) {
 
 void muon_(const UpdateTensors& tensors, const UpdateRates& rates, const MuonOptions& options) {
   const OpLabel op("muon_");
-  const UpdateArrays arrays = detail::arrays_of(op, tensors, detail::Moments::one);
+  const UpdateArrays arrays = detail::arrays_of(op, tensors, detail::MomentCount::one);
   const Tensor& m = tensors.m;
   check(m.rank() >= 2 && arrays.count > 0, "muon_: got a parameter ", m.shape(),
         ", expected a matrix or filters");
@@ -72,7 +72,7 @@ void muon_(const UpdateTensors& tensors, const UpdateRates& rates, const MuonOpt
                     .u = direction.raw(),
                     .rates = step,
                     .factors = {0.2, std::sqrt(longer)}});
-  detail::bump_versions(tensors, detail::Moments::one);
+  detail::bump_versions(tensors, detail::MomentCount::one);
 }
 
 }  // namespace fovea::ops

@@ -15,12 +15,12 @@ void sgd_(const UpdateTensors& tensors, const UpdateRates& rates, const SgdOptio
   const bool nesterov = options.nesterov;
   // m is 0 before the first step, so there momentum m + g = g.
   kernels(tensors.parameter.device())
-      .update.sgd({.arrays = detail::arrays_of(op, tensors, detail::Moments::one),
+      .update.sgd({.arrays = detail::arrays_of(op, tensors, detail::MomentCount::one),
                    .rates = detail::rates_of(op, tensors, rates),
                    .momentum = options.momentum,
                    .g_part = nesterov ? 1.0 : 0.0,
                    .m_part = nesterov ? options.momentum : 1.0});
-  detail::bump_versions(tensors, detail::Moments::one);
+  detail::bump_versions(tensors, detail::MomentCount::one);
 }
 
 }  // namespace fovea::ops

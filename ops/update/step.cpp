@@ -1,4 +1,4 @@
-// The step numbers and the bias corrections derived from them, in device memory.
+// The step's scalars and the bias corrections derived from them, in device memory.
 #include <cmath>
 
 #include "engine/copy.h"
@@ -8,9 +8,9 @@
 namespace fovea::ops {
 namespace {
 
-constexpr auto kDoubles = static_cast<std::int64_t>(sizeof(StepBlock) / sizeof(double));
+constexpr auto kDoubles = static_cast<std::int64_t>(sizeof(DeviceScalars) / sizeof(double));
 
-StepBlock block_of(const StepNumbers& now) {
+DeviceScalars block_of(const StepScalars& now) {
   const auto t = static_cast<double>(now.step);
   return {.lr = now.lr,
           .gradient_scale = now.gradient_scale,
@@ -20,14 +20,14 @@ StepBlock block_of(const StepNumbers& now) {
 
 }  // namespace
 
-UpdateStep::UpdateStep(Device device, const StepNumbers& now)
+UpdateStep::UpdateStep(Device device, const StepScalars& now)
     : memory_(empty({kDoubles}, {DType::f64, device})) {
   write(now);
 }
 
-void UpdateStep::write(const StepNumbers& now) {
+void UpdateStep::write(const StepScalars& now) {
   numbers_ = now;
-  const StepBlock block = block_of(now);
+  const DeviceScalars block = block_of(now);
   copy_into(memory_, from_bytes({kDoubles}, DType::f64, std::as_bytes(std::span(&block, 1))));
 }
 

@@ -11,7 +11,7 @@ using fovea::cuda::grid_threads;
 
 inline constexpr unsigned kUpdateThreads = 256;
 
-/// Calls step(i) for every element, where step is Step(call): it reads the step numbers.
+/// Calls step(i) for every element, where step is Step(call): it reads the step's scalars.
 template <class Step, class Call>
 __global__ void each_kernel(const __grid_constant__ Call call, std::int64_t count) {
   const Step step(call);

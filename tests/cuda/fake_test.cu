@@ -293,7 +293,7 @@ TEST_CASE("a captured step is repeated with other rates, steps and random number
     StepNumber step{0};
 
     [[nodiscard]] TensorOptions on() const { return {DType::f32, device}; }
-    static ops::StepNumbers numbers(std::int64_t i) {
+    static ops::StepScalars numbers(std::int64_t i) {
       return {.lr = 0.1 * static_cast<double>(i + 1), .step = i + 1, .beta1 = 0.9, .beta2 = 0.99};
     }
     void ask() {

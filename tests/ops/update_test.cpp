@@ -72,7 +72,7 @@ TEST_CASE("rates, the gradients' scale and the step are read where the kernels r
   // One block that is written anew gives what a block of those numbers gives: nothing of the first
   // is part of the calls.
   for_each_optimizer([](const auto& step) {
-    const ops::StepNumbers now{
+    const ops::StepScalars now{
         .lr = 0.02, .gradient_scale = 0.5, .step = 4, .beta1 = 0.9, .beta2 = 0.99};
     const ops::UpdateTensors t = tensors_of({8, 12}), expected = tensors_of({8, 12});
     ops::UpdateRates rewritten{.now = {{}, {.lr = 7, .beta1 = 0.9, .beta2 = 0.99}},
@@ -118,7 +118,7 @@ TEST_CASE("LAMB's step is lr |p| long where it decays, and as Adam's elsewhere")
   const auto step_of = [](double weight_decay) {
     const ops::UpdateTensors t{from_values({2}, {3, 4}, kF64), from_values({2}, {2, -1}, kF64),
                                zeros({2}, kF64), zeros({2}, kF64)};
-    const ops::StepNumbers numbers{.lr = 0.1, .beta1 = 0.9, .beta2 = 0.99};
+    const ops::StepScalars numbers{.lr = 0.1, .beta1 = 0.9, .beta2 = 0.99};
     ops::lamb_(t, {.now = {{}, numbers}, .weight_decay = weight_decay}, {0.9, 0.99, 0});
     return t.parameter.to_vector();
   };

@@ -321,7 +321,7 @@ TEST_CASE("settings that do not fit each other are refused") {
 
 TEST_CASE("an optimizer's own averaging factors and eps, until others are asked for") {
   const auto options = [](const std::vector<Setting>& flags) {
-    return moments_of(resolve_run(flags).config.step.optimizer);
+    return moment_decay_of(resolve_run(flags).config.step.optimizer);
   };
   CHECK(options({}).beta2 == 0.999);
   CHECK(options({{"opt", "lion"}}).beta2 == 0.99);

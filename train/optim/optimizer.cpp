@@ -36,8 +36,8 @@ bool detail::suits_muon(const Shape& shape) {
   return shorter >= 4 && longer <= 128 * shorter;
 }
 
-Moments moments_of(const OptimizerOptions& options) {
-  Moments own;
+MomentDecay moment_decay_of(const OptimizerOptions& options) {
+  MomentDecay own;
   switch (options.kind) {
     case OptimizerKind::lamb:
       own.eps = 1e-6;
@@ -56,7 +56,7 @@ Moments moments_of(const OptimizerOptions& options) {
 }
 
 Optimizer::Optimizer(const ParameterStore& store, OptimizerOptions options)
-    : options_(std::move(options)), moments_(moments_of(options_)) {
+    : options_(std::move(options)), moments_(moment_decay_of(options_)) {
   const LayerScales by_layer(store, options_.layer_decay, options_.layer_decay_norm);
   const NamedRates by_name(store, options_.named_rates);
   for (const Parameter& parameter : store.parameters()) {
@@ -120,7 +120,7 @@ void Optimizer::step(double lr, double gradient_scale) {
 }
 
 void Optimizer::write_step(double lr, double gradient_scale) {
-  const ops::StepNumbers numbers{.lr = lr,
+  const ops::StepScalars numbers{.lr = lr,
                                  .gradient_scale = gradient_scale,
                                  .step = steps_done_,
                                  .beta1 = moments_.beta1,
@@ -132,7 +132,7 @@ void Optimizer::write_step(double lr, double gradient_scale) {
 void Optimizer::update(const Slot& slot, const Tensor& gradient,
                        const ops::UpdateRates& rates) const {
   const OptimizerOptions& o = options_;
-  const Moments& m = moments_;
+  const MomentDecay& m = moments_;
   const ops::UpdateTensors tensors{part_of(slot.parameter.tensor, slot.portion),
                                    gradient.contiguous(), slot.m, slot.v};
   switch (slot.kind) {

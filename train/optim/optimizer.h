@@ -40,7 +40,7 @@ inline constexpr auto kNames<OptimizerKind> =
 struct OptimizerOptions {
   OptimizerKind kind = OptimizerKind::adamw;
   double weight_decay = 0.05;  ///< applies to parameters created with Decay::yes
-  /// For adamw, lamb, lion (no eps) and muon. Empty: defaults of the kind, see moments_of().
+  /// For adamw, lamb, lion (no eps) and muon. Empty: defaults of the kind, see moment_decay_of().
   std::optional<double> beta1{}, beta2{}, eps{};
   double momentum = 0.9;   ///< sgd, momentum, lars, muon
   double layer_decay = 1;  ///< learning rate factor per layer, see layer_decay.h
@@ -51,11 +51,11 @@ struct OptimizerOptions {
 };
 
 /// Decay rates of the moments, and the epsilon added to the root of the second moment.
-struct Moments {
+struct MomentDecay {
   double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
 };
 /// Options that are unset get PyTorch's defaults for AdamW and timm's for the other kinds.
-[[nodiscard]] Moments moments_of(const OptimizerOptions& options);
+[[nodiscard]] MomentDecay moment_decay_of(const OptimizerOptions& options);
 
 namespace detail {
 /// True if Muon updates a parameter of this shape; AdamW updates the others.
@@ -101,7 +101,7 @@ class Optimizer {
   [[nodiscard]] double clip_for_lamb(double gradient_scale) const;
 
   OptimizerOptions options_;
-  Moments moments_;
+  MomentDecay moments_;
   std::vector<Slot> slots_;
   std::function<Tensor()> squares_{};  ///< of keep(); empty: computed from the slots
   std::int64_t steps_done_ = 0;

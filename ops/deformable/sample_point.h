@@ -17,13 +17,13 @@ struct Cell {
 
 /// A location between the centres of four cells, some of which may be outside the map.
 template <class A>
-struct Place {
+struct SamplePoint {
   std::int64_t x = -2, y = -2;  ///< the cell on the left above; -2: all four are outside
   A right = 0, down = 0;        ///< distance from its centre, in [0, 1)
 
   /// location: (x, y) relative to the map.
-  [[gnu::always_inline]] FOVEA_HD Place(const A* location, std::int64_t height,
-                                        std::int64_t width) {
+  [[gnu::always_inline]] FOVEA_HD SamplePoint(const A* location, std::int64_t height,
+                                              std::int64_t width) {
     const A across = location[0] * static_cast<A>(width) - A(0.5);
     const A along = location[1] * static_cast<A>(height) - A(0.5);
     if (across != across || along != along) {  // NOLINT: NaN, which the first cell passes on
