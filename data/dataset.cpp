@@ -106,7 +106,7 @@ Opened open_flowers(const DatasetOptions& options, Split split) {
 }
 
 Opened open_pack(const DatasetOptions& options, Split split) {
-  return under_class_map(std::make_shared<Pack>(options, split), options);
+  return under_class_map(std::make_shared<PackDataset>(options, split), options);
 }
 
 Opened open_detected(const DatasetOptions& options, Split split);

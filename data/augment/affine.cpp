@@ -28,7 +28,7 @@ Image filled(const Image& like, PixelBytes fill) {
 Span inside(const MappedRow& row, ImageSize size) {
   const auto width = static_cast<double>(size.width), height = static_cast<double>(size.height);
   const auto outside = [&](std::int64_t x) {
-    const Point at = row.source(x);
+    const PixelPoint at = row.source(x);
     return !(at.x >= 0 && at.x < width && at.y >= 0 && at.y < height);  // true for NaN as well
   };
   Span span{0, size.width};

@@ -78,7 +78,7 @@ Lanes sample_row(const std::uint8_t* pixels, double distance) {
 /// Interpolates one colour. Shears and translations move along one axis only: the other distance
 /// is then exactly 0, and so are all terms with it as a factor.
 template <int Taps>
-Lanes sample(const Surface& source, Point at) {
+Lanes sample(const Surface& source, PixelPoint at) {
   const Position px = position<Taps>(at.x), py = position<Taps>(at.y);
   if (py.distance == 0)
     return sample_row<Taps>(source.at(py.first + kMiddle<Taps>, px.first), px.distance);
@@ -135,7 +135,7 @@ template <int Taps>
 }
 
 template <int Taps>
-[[gnu::target("avx2")]] inline __m256d sample_avx2(const Surface& source, Point at) {
+[[gnu::target("avx2")]] inline __m256d sample_avx2(const Surface& source, PixelPoint at) {
   const Position px = position<Taps>(at.x), py = position<Taps>(at.y);
   if (py.distance == 0)
     return sample_row_avx2<Taps>(source.at(py.first + kMiddle<Taps>, px.first), px.distance);

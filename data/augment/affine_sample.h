@@ -8,12 +8,12 @@
 
 namespace fovea {
 
-struct Point {
+struct PixelPoint {
   double x, y;
 };
 
 /// Maps a point. Only for files compiled without fused multiply-add.
-inline Point apply(const AffineMap& map, double x, double y) {
+inline PixelPoint apply(const AffineMap& map, double x, double y) {
   return {map.xx * x + map.xy * y + map.x0, map.yx * x + map.yy * y + map.y0};
 }
 
@@ -48,7 +48,7 @@ struct MappedRow {
   double y;
   std::uint8_t* pixels;
 
-  [[nodiscard]] Point source(std::int64_t x) const {
+  [[nodiscard]] PixelPoint source(std::int64_t x) const {
     return apply(map, static_cast<double>(x) + 0.5, y);
   }
 };

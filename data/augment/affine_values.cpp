@@ -15,7 +15,7 @@ namespace {
 
 /// The neighbours of a point along one axis (the outermost pixels repeat beyond the edges) and
 /// their weights.
-struct Taps {
+struct AxisTaps {
   std::array<std::int64_t, 4> at{};
   std::array<double, 4> weight{};
   std::size_t count = 2;
@@ -27,9 +27,9 @@ double cubic_weight(double distance) {
   return x < 1 ? (x - 2) * x * x + 1 : x < 2 ? ((-x + 5) * x - 8) * x + 4 : 0;
 }
 
-Taps taps_around(double coordinate, std::int64_t side, Filter filter) {
+AxisTaps taps_around(double coordinate, std::int64_t side, Filter filter) {
   const double center = coordinate - 0.5, floor = std::floor(center);
-  Taps taps;
+  AxisTaps taps;
   taps.count = filter == Filter::bilinear ? 2 : 4;
   const auto first = static_cast<std::int64_t>(floor) - (taps.count == 2 ? 0 : 1);
   for (std::size_t k = 0; k < taps.count; ++k) {
@@ -42,7 +42,8 @@ Taps taps_around(double coordinate, std::int64_t side, Filter filter) {
 }
 
 template <class T>
-double interpolated(const Image& image, const Taps& rows, const Taps& columns, int channel) {
+double interpolated(const Image& image, const AxisTaps& rows, const AxisTaps& columns,
+                    int channel) {
   double sum = 0;
   for (std::size_t j = 0; j < rows.count; ++j) {
     double row = 0;
@@ -59,10 +60,10 @@ void sample_into(const Image& image, const AffineMap& map, Filter filter, Image&
   const auto width = static_cast<double>(image.width), height = static_cast<double>(image.height);
   for (std::int64_t y = 0; y < image.height; ++y) {
     for (std::int64_t x = 0; x < image.width; ++x) {
-      const Point at = apply(map, static_cast<double>(x) + 0.5, static_cast<double>(y) + 0.5);
+      const PixelPoint at = apply(map, static_cast<double>(x) + 0.5, static_cast<double>(y) + 0.5);
       if (!(at.x >= 0 && at.x < width && at.y >= 0 && at.y < height)) continue;
-      const Taps rows = taps_around(at.y, image.height, filter);
-      const Taps columns = taps_around(at.x, image.width, filter);
+      const AxisTaps rows = taps_around(at.y, image.height, filter);
+      const AxisTaps columns = taps_around(at.x, image.width, filter);
       for (int c = 0; c < image.format.channels; ++c)
         result.values<T>(y, x)[c] = pixel_value<T>(interpolated<T>(image, rows, columns, c));
     }

@@ -11,10 +11,10 @@ namespace fovea {
 namespace {
 
 using K = AugmentKind;
-using Pair = std::array<AugmentOp, 2>;
+using OpPair = std::array<AugmentOp, 2>;
 
 /// The ImageNet policy of Cubuk et al. 2019, table 9. Posterize keeps more bits at higher levels.
-constexpr auto kOriginal = std::to_array<Pair>({
+constexpr auto kOriginal = std::to_array<OpPair>({
     {{{K::posterize_original, 0.4, 8}, {K::rotate, 0.6, 9}}},
     {{{K::solarize, 0.6, 5}, {K::auto_contrast, 0.6, 5}}},
     {{{K::equalize, 0.8, 8}, {K::equalize, 0.6, 3}}},
@@ -43,7 +43,7 @@ constexpr auto kOriginal = std::to_array<Pair>({
 });
 
 /// The policy of EfficientNet's code; not in a paper.
-constexpr auto kV0 = std::to_array<Pair>({
+constexpr auto kV0 = std::to_array<OpPair>({
     {{{K::equalize, 0.8, 1}, {K::shear_y, 0.8, 4}}},
     {{{K::color, 0.4, 9}, {K::equalize, 0.6, 3}}},
     {{{K::color, 0.4, 1}, {K::rotate, 0.6, 8}}},
@@ -73,9 +73,9 @@ constexpr auto kV0 = std::to_array<Pair>({
 
 using Sequences = std::vector<std::vector<AugmentOp>>;
 
-Sequences sequences_of(std::span<const Pair> pairs) {
+Sequences sequences_of(std::span<const OpPair> pairs) {
   Sequences sequences;
-  for (const Pair& pair : pairs) sequences.emplace_back(pair.begin(), pair.end());
+  for (const OpPair& pair : pairs) sequences.emplace_back(pair.begin(), pair.end());
   return sequences;
 }
 

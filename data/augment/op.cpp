@@ -49,7 +49,7 @@ int integer(double argument) { return static_cast<int>(argument); }
 using Picture = const Image&;
 using Move = Geometry (*)(ImageSize size, double argument, const Sampling& sampling);
 
-struct Row {
+struct OpRow {
   std::string_view name;
   double (*argument)(const Level&);
   bool is_signed;
@@ -58,7 +58,7 @@ struct Row {
 };
 
 /// In the order of AugmentKind.
-constexpr auto kRows = std::to_array<Row>({
+constexpr auto kRows = std::to_array<OpRow>({
     {"Identity", none, false, [](Picture i, double) { return i; }},
     {"AutoContrast", none, false, [](Picture i, double) { return auto_contrast(i); }},
     {"Equalize", none, false, [](Picture i, double) { return equalize(i); }},
@@ -101,7 +101,7 @@ constexpr auto kRows = std::to_array<Row>({
     {"GaussianBlurRand", radius_share, false, gaussian_blur},
 });
 
-const Row& row_of(AugmentKind kind) { return kRows.at(static_cast<std::size_t>(kind)); }
+const OpRow& row_of(AugmentKind kind) { return kRows.at(static_cast<std::size_t>(kind)); }
 
 double draw_level(const AugmentOp& op, const AugmentSettings& settings, Rng& rng) {
   double level = op.magnitude;
@@ -134,7 +134,7 @@ double augment_argument(AugmentKind kind, double level, double sign,
 }
 
 Sample apply_augment(AugmentKind kind, Sample sample, double argument, const Sampling& sampling) {
-  const Row& row = row_of(kind);
+  const OpRow& row = row_of(kind);
   if (row.move != nullptr) {
     const Geometry move = row.move(sample.image.size(), argument, sampling);
     return moved(std::move(sample), move);
@@ -147,7 +147,7 @@ AugmentDraw draw_augment(const AugmentOp& op, const AugmentSettings& settings, R
   AugmentDraw draw;
   draw.applied = rng.uniform() < op.probability;
   if (!draw.applied) return draw;
-  const Row& row = row_of(op.kind);
+  const OpRow& row = row_of(op.kind);
   draw.level = draw_level(op, settings, rng);
   const double sign = row.is_signed && rng.uniform() < 0.5 ? -1 : 1;
   draw.argument = augment_argument(op.kind, draw.level, sign, settings);

@@ -134,9 +134,9 @@ class Codes {
 };
 
 /// The index sequence of each code: another code's sequence and one more index.
-class Table {
+class CodeTable {
  public:
-  explicit Table(int bits) : bits_(bits) {
+  explicit CodeTable(int bits) : bits_(bits) {
     for (int k = 0; k < clear(); ++k) {
       const auto index = static_cast<std::uint8_t>(k);
       entries_[static_cast<std::size_t>(k)] = {0, 1, index, index};
@@ -157,7 +157,7 @@ class Table {
   /// code itself.
   void add(int code, int following) {
     if (next_ == static_cast<int>(entries_.size())) return;
-    const Entry& begin = at(code);
+    const CodeEntry& begin = at(code);
     const std::uint8_t last = at(has(following) ? following : code).first;
     entries_[static_cast<std::size_t>(next_++)] = {static_cast<std::uint16_t>(code),
                                                    static_cast<std::uint16_t>(begin.length + 1),
@@ -175,21 +175,23 @@ class Table {
 
  private:
   static constexpr int kMaxBits = 12;
-  struct Entry {
+  struct CodeEntry {
     std::uint16_t before, length;
     std::uint8_t first, last;
   };
-  [[nodiscard]] const Entry& at(int code) const { return entries_[static_cast<std::size_t>(code)]; }
+  [[nodiscard]] const CodeEntry& at(int code) const {
+    return entries_[static_cast<std::size_t>(code)];
+  }
 
   int bits_, code_bits_ = 0, next_ = 0;
-  std::array<Entry, 1 << kMaxBits> entries_{};
+  std::array<CodeEntry, 1 << kMaxBits> entries_{};
 };
 
 /// The indices of the frame, row by row in file order.
 Indices read_indices(Reader& reader, std::size_t count) {
   const int bits = reader.byte();
   reader.require(bits >= 1 && bits <= 8, "its indices have ", bits, " bits, expected 1 to 8");
-  Table table(bits);
+  CodeTable table(bits);
   Codes codes(reader);
   Indices indices;
   indices.reserve(count);

@@ -72,7 +72,7 @@ class Panel {
   }
 
  private:
-  struct Entry {
+  struct LegendEntry {
     std::size_t series;
     double x, y;  ///< baseline of the text, to the right of its sample line
   };
@@ -169,7 +169,7 @@ class Panel {
   }
 
   void draw_legend() {
-    for (const Entry& entry : legend_) {
+    for (const LegendEntry& entry : legend_) {
       const Series& series = chart_.series[entry.series];
       if (series.mark == Mark::bar) {
         svg_.rect({entry.x + 6, entry.y - 10, 14, 12}, color(entry.series));
@@ -186,7 +186,7 @@ class Panel {
   double left_;
   double top_ = kTop;  ///< upper edge of the axes
   Axis x_axis_, y_axis_;
-  std::vector<Entry> legend_;
+  std::vector<LegendEntry> legend_;
   std::size_t bar_series_ = 0, bars_drawn_ = 0;
   std::map<double, double> stacks_;  ///< accumulated height of the bars at each x
 };

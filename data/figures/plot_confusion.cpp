@@ -75,12 +75,12 @@ std::string summary(const Counts& matrix) {
 }
 
 /// The geometry of the picture. Class names need room on the left and, slanted, above.
-struct Layout {
+struct ConfusionLayout {
   double cell, left, top, side;
   bool has_counts;
   std::int64_t label_every;  ///< spacing of labels, so that those of many classes do not overlap
 
-  Layout(const Counts& matrix, const std::vector<std::string>& names) {
+  ConfusionLayout(const Counts& matrix, const std::vector<std::string>& names) {
     const auto classes = static_cast<double>(matrix.classes());
     cell = std::clamp(600 / classes, 4.0, 44.0);
     side = cell * classes;
@@ -94,7 +94,7 @@ struct Layout {
   }
 };
 
-void draw_count(Svg& svg, const Layout& at, std::int64_t row, std::int64_t column,
+void draw_count(Svg& svg, const ConfusionLayout& at, std::int64_t row, std::int64_t column,
                 std::int64_t count, std::string_view color) {
   svg.text(at.left + at.cell * (static_cast<double>(column) + 0.5),
            at.top + at.cell * (static_cast<double>(row) + 0.5) + 4, std::to_string(count),
@@ -102,7 +102,7 @@ void draw_count(Svg& svg, const Layout& at, std::int64_t row, std::int64_t colum
 }
 
 void draw_cells(Svg& svg, const ConfusionMatrix& confusion, const Counts& matrix,
-                const Layout& at) {
+                const ConfusionLayout& at) {
   const double gap = at.cell >= 8 ? 1 : 0;
   matrix.for_each([&](std::int64_t t, std::int64_t p, std::int64_t count, double share) {
     const double x = at.left + at.cell * static_cast<double>(p);
@@ -118,14 +118,14 @@ void draw_cells(Svg& svg, const ConfusionMatrix& confusion, const Counts& matrix
   }
 }
 
-void draw_frame(Svg& svg, const Layout& at) {
+void draw_frame(Svg& svg, const ConfusionLayout& at) {
   for (const double offset : {0.0, at.side}) {
     svg.line({at.left, at.top + offset, at.side, 0}, "#888888");
     svg.line({at.left + offset, at.top, 0, at.side}, "#888888");
   }
 }
 
-void draw_labels(Svg& svg, const std::vector<std::string>& names, const Layout& at) {
+void draw_labels(Svg& svg, const std::vector<std::string>& names, const ConfusionLayout& at) {
   for (std::int64_t k = 0; k < static_cast<std::int64_t>(names.size()); k += at.label_every) {
     const double offset = at.cell * (static_cast<double>(k) + 0.5);
     const std::string& name = names[static_cast<std::size_t>(k)];
@@ -137,7 +137,7 @@ void draw_labels(Svg& svg, const std::vector<std::string>& names, const Layout& 
 }
 
 /// Draws the colour scale to the right of the matrix.
-void draw_scale(Svg& svg, const Layout& at) {
+void draw_scale(Svg& svg, const ConfusionLayout& at) {
   constexpr int kSteps = 50;
   const double x = at.left + at.side + 24, height = at.side / kSteps;
   for (int i = 0; i < kSteps; ++i) {
@@ -154,7 +154,7 @@ void draw_scale(Svg& svg, const Layout& at) {
 std::string svg_of_confusion(const ConfusionMatrix& confusion) {
   const Counts matrix(confusion);
   const std::vector<std::string>& class_names = confusion.classes;
-  const Layout at(matrix, class_names);
+  const ConfusionLayout at(matrix, class_names);
   Svg svg(at.left + at.side + 140, at.top + at.side + 36);
   svg.text(at.left + at.side / 2, 24, "Confusion matrix", {.size = 16, .bold = true});
   svg.text(at.left + at.side / 2, 44, summary(matrix), {.size = 13});

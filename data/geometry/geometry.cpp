@@ -40,7 +40,7 @@ AffineMap rotation_map(ImageSize size, double degrees) {
   const double center_x = static_cast<double>(size.width) / 2;
   const double center_y = static_cast<double>(size.height) / 2;
   AffineMap map{cosine, sine, 0, round15(-std::sin(radians)), cosine, 0};
-  const Point around = apply(map, -center_x, -center_y);
+  const PixelPoint around = apply(map, -center_x, -center_y);
   map.x0 = around.x + center_x;
   map.y0 = around.y + center_y;
   return map;
@@ -52,9 +52,9 @@ PixelBytes fill_of(PixelFormat format, const Color8& color) {
 }
 
 /// The bounding box of the points.
-ObjectBox bounding(std::int64_t label, const std::array<Point, 4>& points) {
+ObjectBox bounding(std::int64_t label, const std::array<PixelPoint, 4>& points) {
   ObjectBox box{HUGE_VALF, HUGE_VALF, -HUGE_VALF, -HUGE_VALF, label};
-  for (const Point& point : points) {
+  for (const PixelPoint& point : points) {
     const auto x = static_cast<float>(point.x), y = static_cast<float>(point.y);
     box = {std::min(box.x0, x), std::min(box.y0, y), std::max(box.x1, x), std::max(box.y1, y),
            label};
@@ -69,7 +69,8 @@ ObjectBox through(const ObjectBox& box, const AffineMap& map) {
   if (std::abs(determinant) < kLeast) return {0, 0, 0, 0, box.label};
   const auto back = [&](float x, float y) {
     const double u = static_cast<double>(x) - map.x0, v = static_cast<double>(y) - map.y0;
-    return Point{(map.yy * u - map.xy * v) / determinant, (map.xx * v - map.yx * u) / determinant};
+    return PixelPoint{(map.yy * u - map.xy * v) / determinant,
+                      (map.xx * v - map.yx * u) / determinant};
   };
   return bounding(box.label, {back(box.x0, box.y0), back(box.x1, box.y0), back(box.x0, box.y1),
                               back(box.x1, box.y1)});
@@ -119,26 +120,26 @@ Geometry rotation(ImageSize size, double degrees, const Sampling& sampling) {
   if (angle == 180) return geometry::Turn{2};
   const bool quarter = angle == 90 || angle == 270;
   if (quarter && size.width == size.height) return geometry::Turn{angle == 90 ? 1 : 3};
-  return geometry::Affine{rotation_map(size, angle), sampling};
+  return geometry::AffineWarp{rotation_map(size, angle), sampling};
 }
 
 Geometry shear_x(double factor, const Sampling& sampling) {
   AffineMap map;
   map.xy = factor;
-  return geometry::Affine{map, sampling};
+  return geometry::AffineWarp{map, sampling};
 }
 
 Geometry shear_y(double factor, const Sampling& sampling) {
   AffineMap map;
   map.yx = factor;
-  return geometry::Affine{map, sampling};
+  return geometry::AffineWarp{map, sampling};
 }
 
 Geometry translation(double right, double down, const Sampling& sampling) {
   AffineMap map;
   map.x0 = right;
   map.y0 = down;
-  return geometry::Affine{map, sampling};
+  return geometry::AffineWarp{map, sampling};
 }
 
 ImageSize moved_size(const Geometry& move, ImageSize from) {
@@ -160,7 +161,7 @@ Image moved(Image image, const Geometry& move) {
           [&](const geometry::Turn& m) {
             return m.quarters == 0 ? std::move(image) : turn(image, m.quarters);
           },
-          [&](const geometry::Affine& m) {
+          [&](const geometry::AffineWarp& m) {
             return transform(image, m.map, m.sampling.filter,
                              fill_of(image.format, m.sampling.fill));
           }},
@@ -173,7 +174,7 @@ DenseMap moved(DenseMap map, const Geometry& move) {
     map.values = crop(map.values, m->box, m->padding, outside);
   } else if (const auto* r = std::get_if<geometry::Resize>(&move)) {
     map.values = resized(std::move(map.values), r->size, map.filter);
-  } else if (const auto* a = std::get_if<geometry::Affine>(&move)) {
+  } else if (const auto* a = std::get_if<geometry::AffineWarp>(&move)) {
     map.values = transform(map.values, a->map, map.filter, outside);
   } else {
     map.values = moved(std::move(map.values), move);
@@ -200,7 +201,7 @@ ObjectBox moved(const ObjectBox& box, const Geometry& move, ImageSize from) {
             return ObjectBox{width - box.x1, box.y0, width - box.x0, box.y1, box.label};
           },
           [&](const geometry::Turn& m) { return turned(box, m.quarters, from); },
-          [&](const geometry::Affine& m) { return through(box, m.map); }},
+          [&](const geometry::AffineWarp& m) { return through(box, m.map); }},
       move);
 }
 

@@ -31,7 +31,7 @@ struct Turn {
   int quarters = 0;
 };
 /// Applies transform(). Dense maps are sampled with their own filter.
-struct Affine {
+struct AffineWarp {
   AffineMap map;
   Sampling sampling;
 };
@@ -39,7 +39,7 @@ struct Affine {
 }  // namespace geometry
 
 using Geometry = std::variant<geometry::Crop, geometry::Resize, geometry::Flip, geometry::Turn,
-                              geometry::Affine>;
+                              geometry::AffineWarp>;
 
 /// A counter-clockwise rotation about the centre. Throws unless the angle is finite.
 [[nodiscard]] Geometry rotation(ImageSize size, double degrees, const Sampling& sampling);

@@ -66,7 +66,8 @@ float* BatchRows::add(Sample& sample, std::int64_t index) {
           ", its image ", to_string(size));
   const bool pads = pad_multiple_ > 0;
   float* values = pads ? nullptr : add_in_place(sample);
-  Row& row = rows_.emplace_back(Row{size, sample.label, index, std::move(sample.targets), {}});
+  BufferedRow& row =
+      rows_.emplace_back(BufferedRow{size, sample.label, index, std::move(sample.targets), {}});
   require_alike(rows_.front().targets, row.targets);
   if (!pads) return values;
   size_ = {std::max(size_.height, size.height), std::max(size_.width, size.width)};
@@ -77,7 +78,7 @@ float* BatchRows::add(Sample& sample, std::int64_t index) {
 Tensor BatchRows::padded_images() const {
   Tensor images = zeros({count(), channels_, size_.height, size_.width});
   float* to = images.data<float>();
-  for (const Row& row : rows_) {
+  for (const BufferedRow& row : rows_) {
     place(row.values.data(), row.size, to, size_, channels_);
     to += channels_ * size_.height * size_.width;
   }
@@ -87,7 +88,7 @@ Tensor BatchRows::padded_images() const {
 Tensor BatchRows::mask() const {
   Tensor mask = zeros({count(), size_.height, size_.width});
   float* to = mask.data<float>();
-  for (const Row& row : rows_) {
+  for (const BufferedRow& row : rows_) {
     for (std::int64_t y = 0; y < row.size.height; ++y)
       std::fill_n(to + y * size_.width, row.size.width, 1.0F);
     to += size_.height * size_.width;
@@ -97,7 +98,7 @@ Tensor BatchRows::mask() const {
 
 void BatchRows::add_boxes(Batch& batch) const {
   std::int64_t most = 1;
-  for (const Row& row : rows_) most = std::max(most, std::ssize(*row.targets.boxes));
+  for (const BufferedRow& row : rows_) most = std::max(most, std::ssize(*row.targets.boxes));
   Tensor boxes = zeros({count(), most, 4}), labels = full({count(), most}, -1, kWhole);
   Tensor counts = empty({count()}, kWhole);
   for (std::int64_t b = 0; b < count(); ++b) {
@@ -121,7 +122,7 @@ Tensor BatchRows::dense(std::size_t map) const {
   Tensor result = full({count(), channels, size_.height, size_.width}, first.outside);
   float* to = result.data<float>();
   std::vector<float> values;
-  for (const Row& row : rows_) {
+  for (const BufferedRow& row : rows_) {
     const Image& image = row.targets.maps[map].values;
     values.resize(static_cast<std::size_t>(channels * image.height * image.width));
     planar_values(image, values.data());

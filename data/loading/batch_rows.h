@@ -29,7 +29,7 @@ class BatchRows {
   [[nodiscard]] Batch take();
 
  private:
-  struct Row {
+  struct BufferedRow {
     ImageSize size;
     std::int64_t label = 0, index = 0;
     ImageTargets targets;
@@ -47,7 +47,7 @@ class BatchRows {
   std::int64_t channels_ = 0;
   ImageSize size_;  ///< common size of the images
   Tensor images_;   ///< if all images have one size
-  std::vector<Row> rows_;
+  std::vector<BufferedRow> rows_;
 };
 
 }  // namespace fovea

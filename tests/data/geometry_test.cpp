@@ -112,7 +112,7 @@ TEST_CASE("a box moves as its geometry says") {
   // Row y is read from y / 2 further right: what stands at (x, y) comes to (x - y / 2, y).
   CHECK(moved(kBox, shear_x(0.5, kNearest), kSize) == ObjectBox{0, 6, 7, 8, 3});
   CHECK(moved(kBox, shear_y(0.5, kNearest), kSize) == ObjectBox{4, 1, 10, 6, 3});
-  const ObjectBox line = moved(kBox, geometry::Affine{{1, 1, 0, 1, 1, 0}, kNearest}, kSize);
+  const ObjectBox line = moved(kBox, geometry::AffineWarp{{1, 1, 0, 1, 1, 0}, kNearest}, kSize);
   CHECK(line.width() == 0);
 }
 
@@ -260,7 +260,8 @@ TEST_CASE("bilinear maps of planes are planes: at the moved positions") {
         const double py = (static_cast<double>(y) + 0.5) * 2;
         CHECK(*wide.values<float>(y, x) == doctest::Approx(plane.at(px, py)).epsilon(1e-5));
       }
-    const geometry::Affine turn = std::get<geometry::Affine>(rotation({24, 32}, 20, bilinear));
+    const geometry::AffineWarp turn =
+        std::get<geometry::AffineWarp>(rotation({24, 32}, 20, bilinear));
     const Image turned = map_of(moved(drawn.get(i), turn));
     for (std::int64_t y = 8; y < 16; ++y)
       for (std::int64_t x = 8; x < 24; ++x) {

@@ -120,7 +120,7 @@ TEST_CASE("a ray meets a sphere, a cylinder and a turned box where geometry says
 TEST_CASE("depth is along the optical axis, not along the ray") {
   // Level rays to the left and right of the middle: x is 0.5 at the edges of 60 degrees across.
   Rng rng(3, 1);
-  const Scene scene(rng);
+  const RoomScene scene(rng);
   const Ray middle = scene.ray(0, 0), edge = scene.ray(0.5, 0);
   CHECK(dot(middle.along, middle.along) == doctest::Approx(1));
   CHECK(dot(middle.along, edge.along) == doctest::Approx(1));
@@ -130,10 +130,10 @@ TEST_CASE("depth is along the optical axis, not along the ray") {
 TEST_CASE("a scene is looked at from inside: every ray ends on a surface") {
   for (std::uint64_t i = 0; i < 20; ++i) {
     Rng rng(i, 1);
-    const Scene scene(rng);
+    const RoomScene scene(rng);
     for (const double x : {-0.5, -0.1, 0.4}) {
       const Ray ray = scene.ray(x, 0.3);
-      const Scene::Seen seen = scene.look(ray);
+      const RoomScene::Seen seen = scene.look(ray);
       CHECK(ray.from.y + seen.depth * ray.along.y > -1e-9);  // not below the floor
       CHECK(std::isfinite(seen.depth));
       CHECK(seen.depth > 0);

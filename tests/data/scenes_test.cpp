@@ -19,7 +19,7 @@ drawing::Scene scene(std::uint64_t number, std::int64_t side = 64) {
 }
 
 /// The pixels that the form covers by half or more, found by looking at the whole image.
-PixelBox outline_of(const drawing::Form& form, ImageSize size) {
+PixelBox outline_of(const drawing::ClassForm& form, ImageSize size) {
   PixelBox box{size.height, 0, size.width, 0};
   for (std::int64_t y = 0; y < size.height; ++y) {
     for (std::int64_t x = 0; x < size.width; ++x) {
@@ -90,7 +90,7 @@ TEST_CASE("scenes differ in size, in the number of objects and in their sides") 
   const Scenes train(Split::train);
   std::set<std::pair<std::int64_t, std::int64_t>> sizes;
   std::array<int, drawing::kMostObjects + 1> counts{};
-  std::array<int, drawing::Form::kShapes> labels{};
+  std::array<int, drawing::ClassForm::kShapes> labels{};
   double longest = 0, shortest = 64;
   for (std::int64_t i = 0; i < 600; ++i) {
     const ImageSize size = train.stored_size(i);

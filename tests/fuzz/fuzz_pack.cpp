@@ -47,7 +47,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   repair(bytes);
   try {
     const auto contents = fovea::pack::read_contents(fovea::MemoryBytes(bytes, "input"), "input");
-    for (const fovea::pack::Entry& entry : contents.entries) {
+    for (const fovea::pack::ImageEntry& entry : contents.entries) {
       if (entry.offset > size || entry.length > size - entry.offset) __builtin_trap();
       if (entry.label >= contents.classes.size()) __builtin_trap();
     }

@@ -13,7 +13,7 @@ constexpr std::uint64_t kStream = 0x6275696C74696E;  // "builtin"
 constexpr std::int64_t kClasses = 10;
 
 Image draw(std::int64_t label, Rng& rng) {
-  const drawing::Form form(label, rng);
+  const drawing::ClassForm form(label, rng);
   const Color back = drawing::random_color(rng);
   const Color front = drawing::contrasting_color({back}, rng);
   return drawing::paint(
@@ -29,7 +29,7 @@ Builtin::Builtin(Split split, BuiltinOptions options)
   check(size_ >= 1, "builtin: got a size of ", size_, ", expected 1 or more");
 }
 
-const std::vector<std::string>& Builtin::class_names() const { return drawing::Form::names(); }
+const std::vector<std::string>& Builtin::class_names() const { return drawing::ClassForm::names(); }
 
 Sample Builtin::get(std::int64_t index) const {
   check(index >= 0 && index < size_, "builtin: got index ", index, ", expected 0 to ", size_ - 1);

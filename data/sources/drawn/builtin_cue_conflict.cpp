@@ -12,25 +12,25 @@
 namespace fovea {
 namespace {
 
+using drawing::ClassForm;
 using drawing::Color;
-using drawing::Form;
 
-constexpr std::uint64_t kCueStream = 0x63756573;                  // "cues"
-constexpr std::int64_t kCopies = 50;                              // pictures per shape and pattern
-constexpr std::int64_t kPairs = Form::kShapes * Form::kPatterns;  // pairs take turns
+constexpr std::uint64_t kCueStream = 0x63756573;  // "cues"
+constexpr std::int64_t kCopies = 50;              // pictures per shape and pattern
+constexpr std::int64_t kPairs = ClassForm::kShapes * ClassForm::kPatterns;  // pairs take turns
 
 /// Maps each class of the built-in set to a category.
-using Labels = std::array<std::int64_t, Form::kShapes + Form::kPatterns>;
+using Labels = std::array<std::int64_t, ClassForm::kShapes + ClassForm::kPatterns>;
 
-std::int64_t shape_of(std::int64_t index) { return index % Form::kShapes; }
+std::int64_t shape_of(std::int64_t index) { return index % ClassForm::kShapes; }
 std::int64_t pattern_of(std::int64_t index) {
-  return Form::kShapes + index / Form::kShapes % Form::kPatterns;
+  return ClassForm::kShapes + index / ClassForm::kShapes % ClassForm::kPatterns;
 }
 
 Image draw_cues(std::int64_t index, Rng& rng) {
-  const Form shape(shape_of(index), rng);
+  const ClassForm shape(shape_of(index), rng);
   const double stripe = rng.uniform(2.5, 3.5);  // narrow: even a star shows several stripes
-  const Form pattern(pattern_of(index), stripe, rng);
+  const ClassForm pattern(pattern_of(index), stripe, rng);
   const Color ground = drawing::random_color(rng);
   const Color first = drawing::contrasting_color({ground}, rng);
   const Color second = drawing::contrasting_color({ground, first}, rng);

@@ -77,7 +77,7 @@ double form_distance(std::int64_t label, Point p) {
   }
 }
 
-bool is_pattern(std::int64_t label) { return label >= Form::kShapes; }
+bool is_pattern(std::int64_t label) { return label >= ClassForm::kShapes; }
 
 double distance(const Color& a, const Color& b) {
   double sum = 0;
@@ -115,7 +115,7 @@ class Shading {
 
 }  // namespace
 
-const std::vector<std::string>& Form::names() {
+const std::vector<std::string>& ClassForm::names() {
   static const std::vector<std::string> names = {"disc",
                                                  "square",
                                                  "triangle",
@@ -129,10 +129,10 @@ const std::vector<std::string>& Form::names() {
   return names;
 }
 
-Form::Form(std::int64_t label, Rng& rng)
-    : Form(label, is_pattern(label) ? rng.uniform(2.5, 5) : rng.uniform(9, 13), rng) {}
+ClassForm::ClassForm(std::int64_t label, Rng& rng)
+    : ClassForm(label, is_pattern(label) ? rng.uniform(2.5, 5) : rng.uniform(9, 13), rng) {}
 
-Form::Form(std::int64_t label, double size, Rng& rng) : label_(label), scale_(size) {
+ClassForm::ClassForm(std::int64_t label, double size, Rng& rng) : label_(label), scale_(size) {
   const double middle = 0.5 * kSide;
   const double room = is_pattern(label) ? 2 * scale_ : middle - scale_;
   center_ = {middle + rng.uniform(-room, room), middle + rng.uniform(-room, room)};
@@ -140,14 +140,14 @@ Form::Form(std::int64_t label, double size, Rng& rng) : label_(label), scale_(si
   cosine_ = std::sqrt(1 - sine_ * sine_);
 }
 
-Form::Form(std::int64_t label, double size, Point center, double sine)
+ClassForm::ClassForm(std::int64_t label, double size, Point center, double sine)
     : label_(label),
       center_(center),
       scale_(size),
       cosine_(std::sqrt(1 - sine * sine)),
       sine_(sine) {}
 
-double Form::cover(double x, double y) const {
+double ClassForm::cover(double x, double y) const {
   const double u = (x - center_.x) / scale_, v = (y - center_.y) / scale_;
   const double farthest = kFarthest + 1 / scale_;
   if (!is_pattern(label_) && squared_length({u, v}) > farthest * farthest) return 0;

@@ -25,18 +25,18 @@ using Color = std::array<double, 3>;  ///< 0 .. 255
 
 /// A class's form, placed on a picture. Classes 0 to 5 are shapes, disc to star, completely inside
 /// the picture; 6 to 9 are patterns, stripes and checkerboard, which cover the whole picture.
-class Form {
+class ClassForm {
  public:
   static constexpr std::int64_t kShapes = 6, kPatterns = 4;
   /// The names of all classes: shapes, then patterns.
   [[nodiscard]] static const std::vector<std::string>& names();
 
   /// Draws position, size and tilt: shapes of 18 to 26 pixels, stripes and fields of 2.5 to 5.
-  Form(std::int64_t label, Rng& rng);
+  ClassForm(std::int64_t label, Rng& rng);
   /// With a given size: half the side of a shape, or the width of a stripe or field, in pixels.
-  Form(std::int64_t label, double size, Rng& rng);
+  ClassForm(std::int64_t label, double size, Rng& rng);
   /// A shape of that size with its centre at `center`; `sine` is that of its tilt.
-  Form(std::int64_t label, double size, Point center, double sine);
+  ClassForm(std::int64_t label, double size, Point center, double sine);
 
   /// The share of the pixel around (x, y) that the form covers, in [0, 1].
   [[nodiscard]] double cover(double x, double y) const;

@@ -45,7 +45,7 @@ void paint(std::uint8_t* pixel, const rooms::Albedo& color) {
 Sample draw(Rng& rng) {
   constexpr ImageSize size = Rooms::kSize;
   const auto width = static_cast<double>(size.width), height = static_cast<double>(size.height);
-  const rooms::Scene scene(rng);
+  const rooms::RoomScene scene(rng);
   const std::array<Hole, 2> holes = draw_holes(rng);
   Sample sample{Image(size.height, size.width), 0, {}};
   Image depth(size.height, size.width, {PixelType::f32, 1});

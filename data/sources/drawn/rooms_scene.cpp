@@ -15,13 +15,13 @@ Albedo draw_albedo(Rng& rng) {
   return {rng.uniform(0.15, 1), rng.uniform(0.15, 1), rng.uniform(0.15, 1)};
 }
 
-double axis_of(Vec v, int axis) { return axis == 0 ? v.x : axis == 1 ? v.y : v.z; }
+double axis_of(Vec3 v, int axis) { return axis == 0 ? v.x : axis == 1 ? v.y : v.z; }
 
-Vec unit(int axis, double sign) {
+Vec3 unit(int axis, double sign) {
   return {axis == 0 ? sign : 0, axis == 1 ? sign : 0, axis == 2 ? sign : 0};
 }
 
-Vec scaled_to_unit(Vec v) { return 1 / std::sqrt(dot(v, v)) * v; }
+Vec3 scaled_to_unit(Vec3 v) { return 1 / std::sqrt(dot(v, v)) * v; }
 
 /// The smaller root of a t^2 + 2 b t + c = 0, where it is positive and real.
 std::optional<double> near_root(double a, double b, double c) {
@@ -32,7 +32,7 @@ std::optional<double> near_root(double a, double b, double c) {
 }
 
 std::optional<Hit> meet_sphere(const Piece& p, const Ray& ray) {
-  const Vec middle{p.base.x, p.radius, p.base.z}, away = ray.from - middle;
+  const Vec3 middle{p.base.x, p.radius, p.base.z}, away = ray.from - middle;
   const auto t = near_root(dot(ray.along, ray.along), dot(away, ray.along),
                            dot(away, away) - p.radius * p.radius);
   if (!t) return {};
@@ -49,8 +49,8 @@ std::optional<Hit> meet_lid(double height, const Ray& ray, const Inside& inside)
 }
 
 std::optional<Hit> meet_cylinder(const Piece& p, const Ray& ray) {
-  const Vec away = ray.from - p.base, d = ray.along;
-  const auto inside = [&](Vec at) {
+  const Vec3 away = ray.from - p.base, d = ray.along;
+  const auto inside = [&](Vec3 at) {
     const double x = at.x - p.base.x, z = at.z - p.base.z;
     return x * x + z * z < p.radius * p.radius;
   };
@@ -58,23 +58,23 @@ std::optional<Hit> meet_cylinder(const Piece& p, const Ray& ray) {
   const auto t = near_root(d.x * d.x + d.z * d.z, away.x * d.x + away.z * d.z,
                            away.x * away.x + away.z * away.z - p.radius * p.radius);
   if (!t) return {};
-  const Vec at = away + *t * d;
+  const Vec3 at = away + *t * d;
   if (at.y < 0 || at.y > p.height) return {};
   return Hit{*t, {at.x / p.radius, 0, at.z / p.radius}, 0};
 }
 
 /// Turns a vector into the box's axes (+1) or back (-1).
-Vec turned(const Piece& p, Vec v, double sign) {
+Vec3 turned(const Piece& p, Vec3 v, double sign) {
   const double s = sign * p.sine;
   return {p.cosine * v.x + s * v.z, v.y, p.cosine * v.z - s * v.x};
 }
 
 /// By slabs: the box is met where the ray has entered all three.
 std::optional<Hit> meet_box(const Piece& p, const Ray& ray) {
-  const Vec from = turned(p, ray.from - p.base, 1), along = turned(p, ray.along, 1);
-  const Vec low{-p.half_x, 0, -p.half_z}, high{p.half_x, p.height, p.half_z};
+  const Vec3 from = turned(p, ray.from - p.base, 1), along = turned(p, ray.along, 1);
+  const Vec3 low{-p.half_x, 0, -p.half_z}, high{p.half_x, p.height, p.half_z};
   double enter = kLeastT, leave = INFINITY;
-  Vec normal{};
+  Vec3 normal{};
   for (int axis = 0; axis < 3; ++axis) {
     const double d = axis_of(along, axis), o = axis_of(from, axis);
     const double least = axis_of(low, axis), most = axis_of(high, axis);
@@ -120,7 +120,7 @@ std::optional<Hit> Piece::meet(const Ray& ray) const {
   }
 }
 
-Scene::Scene(Rng& rng) {
+RoomScene::RoomScene(Rng& rng) {
   size_ = {rng.uniform(3, 8), rng.uniform(2.4, 3), rng.uniform(3, 8)};
   for (Albedo& wall : walls_) wall = draw_albedo(rng);
   constexpr std::array<int, 4> kUpright{0, 1, 4, 5};
@@ -132,7 +132,7 @@ Scene::Scene(Rng& rng) {
 }
 
 /// At eye level, half a metre from the walls or more, in any direction and almost level.
-void Scene::place_camera(Rng& rng) {
+void RoomScene::place_camera(Rng& rng) {
   constexpr double kMargin = 0.5;
   camera_ = {rng.uniform(kMargin, size_.x - kMargin), rng.uniform(1.4, 1.6),
              rng.uniform(kMargin, size_.z - kMargin)};
@@ -144,7 +144,7 @@ void Scene::place_camera(Rng& rng) {
 
 /// 2 to 6 pieces, inside the room and not at the camera. One that does not fit after some tries is
 /// left out; the camera's corner of a small room may be the only free one.
-void Scene::furnish(Rng& rng) {
+void RoomScene::furnish(Rng& rng) {
   constexpr double kClear = 0.6;  // metres around the camera
   constexpr int kTries = 20;
   const std::int64_t wanted = 2 + rng.below(5);
@@ -161,13 +161,13 @@ void Scene::furnish(Rng& rng) {
   }
 }
 
-Ray Scene::ray(double x, double y) const {
+Ray RoomScene::ray(double x, double y) const {
   constexpr double kScale = 2 * kHalfWidth;
   return {camera_, forward_ + kScale * x * right_ + kScale * y * down_};
 }
 
 /// The room from inside: the first of the six planes that the ray leaves through.
-Hit Scene::meet_walls(const Ray& ray) const {
+Hit RoomScene::meet_walls(const Ray& ray) const {
   Hit hit{INFINITY, {}, 0};
   for (int axis = 0; axis < 3; ++axis) {
     const double d = axis_of(ray.along, axis);
@@ -179,7 +179,7 @@ Hit Scene::meet_walls(const Ray& ray) const {
   return hit;
 }
 
-Albedo Scene::wall_albedo(const Hit& hit, Vec point) const {
+Albedo RoomScene::wall_albedo(const Hit& hit, Vec3 point) const {
   Albedo albedo = walls_[static_cast<std::size_t>(hit.face)];
   if (hit.face != checkered_) return albedo;
   const double along = hit.face < 2 ? point.z : point.x;
@@ -191,7 +191,7 @@ Albedo Scene::wall_albedo(const Hit& hit, Vec point) const {
 }
 
 /// Lambert's law with one light, and an ambient share.
-Scene::Seen Scene::look(const Ray& ray) const {
+RoomScene::Seen RoomScene::look(const Ray& ray) const {
   Hit nearest = meet_walls(ray);
   const Piece* piece = nullptr;
   for (const Piece& each : pieces_) {
@@ -200,7 +200,7 @@ Scene::Seen Scene::look(const Ray& ray) const {
     nearest = *hit;
     piece = &each;
   }
-  const Vec point = ray.from + nearest.t * ray.along;
+  const Vec3 point = ray.from + nearest.t * ray.along;
   const double cosine = dot(nearest.normal, scaled_to_unit(light_ - point));
   const double light = kAmbient + (1 - kAmbient) * std::max(cosine, 0.0);
   Albedo color = piece != nullptr ? piece->albedo : wall_albedo(nearest, point);

@@ -9,25 +9,25 @@
 
 namespace fovea::rooms {
 
-struct Vec {
+struct Vec3 {
   double x = 0, y = 0, z = 0;
 
-  [[nodiscard]] friend Vec operator+(Vec a, Vec b) { return {a.x + b.x, a.y + b.y, a.z + b.z}; }
-  [[nodiscard]] friend Vec operator-(Vec a, Vec b) { return {a.x - b.x, a.y - b.y, a.z - b.z}; }
-  [[nodiscard]] friend Vec operator*(double s, Vec a) { return {s * a.x, s * a.y, s * a.z}; }
+  [[nodiscard]] friend Vec3 operator+(Vec3 a, Vec3 b) { return {a.x + b.x, a.y + b.y, a.z + b.z}; }
+  [[nodiscard]] friend Vec3 operator-(Vec3 a, Vec3 b) { return {a.x - b.x, a.y - b.y, a.z - b.z}; }
+  [[nodiscard]] friend Vec3 operator*(double s, Vec3 a) { return {s * a.x, s * a.y, s * a.z}; }
 };
-[[nodiscard]] inline double dot(Vec a, Vec b) { return a.x * b.x + a.y * b.y + a.z * b.z; }
+[[nodiscard]] inline double dot(Vec3 a, Vec3 b) { return a.x * b.x + a.y * b.y + a.z * b.z; }
 
 /// Points from + t along, t > 0.
 struct Ray {
-  Vec from, along;
+  Vec3 from, along;
 };
 
 /// Where a ray meets a surface.
 struct Hit {
   double t = 0;
-  Vec normal{};  ///< unit length, towards the camera's side
-  int face = 0;  ///< of the room: 0 and 1 across x, 2 floor, 3 ceiling, 4 and 5 across z
+  Vec3 normal{};  ///< unit length, towards the camera's side
+  int face = 0;   ///< of the room: 0 and 1 across x, 2 floor, 3 ceiling, 4 and 5 across z
 };
 
 using Albedo = std::array<double, 3>;  ///< in [0, 1]
@@ -36,7 +36,7 @@ using Albedo = std::array<double, 3>;  ///< in [0, 1]
 struct Piece {
   enum class Form { sphere, box, cylinder };
   Form form = Form::sphere;
-  Vec base{};                                 ///< middle of its lowest point or face
+  Vec3 base{};                                ///< middle of its lowest point or face
   double radius = 0;                          ///< of a sphere or cylinder
   double half_x = 0, half_z = 0, height = 0;  ///< of a box; height also of a cylinder
   double cosine = 1, sine = 0;                ///< of a box's turn
@@ -46,9 +46,9 @@ struct Piece {
 };
 
 /// Everything is drawn by the constructor.
-class Scene {
+class RoomScene {
  public:
-  explicit Scene(Rng& rng);
+  explicit RoomScene(Rng& rng);
 
   /// The ray through a point of the picture, in units of its width from its middle: x to the right,
   /// y down. The camera sees 60 degrees across. t is the depth along the optical axis.
@@ -62,16 +62,16 @@ class Scene {
 
  private:
   [[nodiscard]] Hit meet_walls(const Ray& ray) const;
-  [[nodiscard]] Albedo wall_albedo(const Hit& hit, Vec point) const;
+  [[nodiscard]] Albedo wall_albedo(const Hit& hit, Vec3 point) const;
   void furnish(Rng& rng);
   void place_camera(Rng& rng);
 
-  Vec size_{};  ///< of the room: x, height, z
+  Vec3 size_{};  ///< of the room: x, height, z
   std::array<Albedo, 6> walls_{};
   int checkered_ = 0;  ///< face with a checker
   double checker_side_ = 0;
-  Vec light_{}, camera_{};
-  Vec right_{}, down_{}, forward_{};  ///< axes of the camera
+  Vec3 light_{}, camera_{};
+  Vec3 right_{}, down_{}, forward_{};  ///< axes of the camera
   std::vector<Piece> pieces_;
 };
 

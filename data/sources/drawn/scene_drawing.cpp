@@ -66,14 +66,14 @@ bool leaves_enough(const SceneObject& object, const std::vector<SceneObject>& ea
 
 /// Puts an object in front of the others, if a place for it is found.
 void add_object(Scene& scene, Owners& owners, double unit, Rng& rng) {
-  const std::int64_t label = rng.below(Form::kShapes);
+  const std::int64_t label = rng.below(ClassForm::kShapes);
   const double size = 0.5 * unit * rng.uniform(10, 28), sine = rng.uniform(-0.2, 0.2);
   const Color before = scene.objects.empty() ? scene.background[0] : scene.objects.back().color;
   const Color color = contrasting_color({scene.background[0], scene.background[1], before}, rng);
   for (int place = 0; place < kPlaces; ++place) {
     const Point center{rng.uniform(0, static_cast<double>(scene.size.width)),
                        rng.uniform(0, static_cast<double>(scene.size.height))};
-    SceneObject object{label, Form(label, size, center, sine), color};
+    SceneObject object{label, ClassForm(label, size, center, sine), color};
     find_spots(object, center, scene.size);
     std::array<std::int64_t, kMostObjects> left{};
     if (!leaves_enough(object, scene.objects, owners, left)) continue;

@@ -22,7 +22,7 @@ struct Spot {
 
 struct SceneObject {
   std::int64_t label;
-  Form form;
+  ClassForm form;
   Color color{};
   std::vector<Spot> spots{};                    ///< inside the image, whether hidden or not
   PixelBox box{};                               ///< around the pixels that count

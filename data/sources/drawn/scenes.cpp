@@ -42,8 +42,8 @@ Scenes::Scenes(Split split, SceneOptions options)
 
 const std::vector<std::string>& Scenes::class_names() const {
   static const std::vector<std::string> names = [] {
-    const std::vector<std::string>& all = drawing::Form::names();
-    return std::vector<std::string>(all.begin(), all.begin() + drawing::Form::kShapes);
+    const std::vector<std::string>& all = drawing::ClassForm::names();
+    return std::vector<std::string>(all.begin(), all.begin() + drawing::ClassForm::kShapes);
   }();
   return names;
 }
@@ -51,7 +51,7 @@ const std::vector<std::string>& Scenes::class_names() const {
 const std::vector<std::int64_t>& Scenes::category_ids() const {
   static const std::vector<std::int64_t> ids = [] {
     std::vector<std::int64_t> all;
-    for (std::int64_t id = 0; id < drawing::Form::kShapes; ++id) all.push_back(id);
+    for (std::int64_t id = 0; id < drawing::ClassForm::kShapes; ++id) all.push_back(id);
     return all;
   }();
   return ids;

@@ -206,7 +206,7 @@ std::string ImageFolder::left_out() const {
   return kinds.empty() ? "" : "skipped " + joined(kinds, ", ") + " (not images)";
 }
 
-const ImageFolder::Entry& ImageFolder::entry(std::int64_t index) const {
+const ImageFolder::FolderImage& ImageFolder::entry(std::int64_t index) const {
   check(index >= 0 && index < size(), root_.string(), ": got index ", index, ", expected 0 to ",
         size() - 1);
   return images_[index];
@@ -221,7 +221,7 @@ std::string ImageFolder::describe(std::int64_t index) const {
 }
 
 void ImageFolder::list_entry(std::int64_t index, ListEntry& list) const {
-  const Entry& image = entry(index);
+  const FolderImage& image = entry(index);
   const FolderIndex::File& file = index_.files[image.file];
   list.name = index_.directories[file.directory].path;
   list.name += '/';

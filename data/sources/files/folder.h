@@ -34,7 +34,7 @@ class ImageFolder : public FileDataset {
   [[nodiscard]] std::string notice() const override { return notice_; }
 
  private:
-  struct Entry {
+  struct FolderImage {
     std::int64_t file, label;  ///< `file` is an index into index_.files
   };
   void add_images(const ClassList& classes, bool may_drop);
@@ -49,13 +49,13 @@ class ImageFolder : public FileDataset {
   [[nodiscard]] bool is_loose(const FolderIndex::File& file) const;
   /// The number of these pictures.
   [[nodiscard]] std::int64_t loose_pictures() const;
-  [[nodiscard]] const Entry& entry(std::int64_t index) const;
+  [[nodiscard]] const FolderImage& entry(std::int64_t index) const;
   /// A count of skipped files in the class folders by kind; empty if there are none.
   [[nodiscard]] std::string left_out() const;
 
   std::filesystem::path root_;
   FolderIndex index_;
-  std::vector<Entry> images_;
+  std::vector<FolderImage> images_;
   std::vector<std::string> names_;
   std::string notice_;
 };

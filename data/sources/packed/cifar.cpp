@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 constexpr std::int64_t kArea = Cifar::kSide * Cifar::kSide;
 
 /// A format of the set on disk: the binary version, or Python's.
-struct Form {
+struct CifarFormat {
   std::vector<std::string> folders;  ///< usual folder names below data_dir
   std::vector<std::string> train_files, test_files;
   std::string names_file, names_key;
@@ -31,19 +31,19 @@ struct Form {
 };
 
 /// The properties that distinguish the two sets.
-struct Layout {
+struct CifarLayout {
   std::string title;
   std::int64_t label_bytes;  ///< the last label byte is used
   std::int64_t classes;
   std::int64_t coarse_classes;  ///< range of the preceding label byte; 0: there is none
   std::int64_t train_records, test_records;  ///< official counts
-  std::vector<Form> forms;
+  std::vector<CifarFormat> formats;
 
   [[nodiscard]] std::int64_t record_bytes() const { return label_bytes + Image::kChannels * kArea; }
 };
 
-const Layout& layout_of(CifarKind kind) {
-  static const Layout ten = {
+const CifarLayout& layout_of(CifarKind kind) {
+  static const CifarLayout ten = {
       "cifar10",
       1,
       10,
@@ -63,24 +63,24 @@ const Layout& layout_of(CifarKind kind) {
         "batches.meta",
         "label_names",
         {"labels"}}}};
-  static const Layout hundred = {"cifar100",
-                                 2,
-                                 100,
-                                 20,
-                                 50'000,
-                                 10'000,
-                                 {{{"cifar100", "cifar-100-binary"},
-                                   {"train.bin"},
-                                   {"test.bin"},
-                                   "fine_label_names.txt",
-                                   "",
-                                   {}},
-                                  {{"cifar100", "cifar-100-python"},
-                                   {"train"},
-                                   {"test"},
-                                   "meta",
-                                   "fine_label_names",
-                                   {"coarse_labels", "fine_labels"}}}};
+  static const CifarLayout hundred = {"cifar100",
+                                      2,
+                                      100,
+                                      20,
+                                      50'000,
+                                      10'000,
+                                      {{{"cifar100", "cifar-100-binary"},
+                                        {"train.bin"},
+                                        {"test.bin"},
+                                        "fine_label_names.txt",
+                                        "",
+                                        {}},
+                                       {{"cifar100", "cifar-100-python"},
+                                        {"train"},
+                                        {"test"},
+                                        "meta",
+                                        "fine_label_names",
+                                        {"coarse_labels", "fine_labels"}}}};
   return kind == CifarKind::cifar10 ? ten : hundred;
 }
 
@@ -90,12 +90,12 @@ CifarKind other_of(CifarKind kind) {
 
 struct Found {
   fs::path folder;
-  const Form* form = nullptr;
+  const CifarFormat* format = nullptr;
 };
 
-bool holds_a_file_of(const fs::path& folder, const Form& form) {
+bool holds_a_file_of(const fs::path& folder, const CifarFormat& format) {
   for (const Split split : {Split::train, Split::test}) {
-    for (const std::string& file : form.files(split)) {
+    for (const std::string& file : format.files(split)) {
       if (is_file(find_entry(folder, file))) return true;
     }
   }
@@ -105,13 +105,13 @@ bool holds_a_file_of(const fs::path& folder, const Form& form) {
 /// The location of the set: data_dir, or a folder with a usual name below it. The first one with
 /// any of the files is used, so that both splits come from one place.
 std::optional<Found> find_set(CifarKind kind, const fs::path& data_dir) {
-  for (const Form& form : layout_of(kind).forms) {
-    if (holds_a_file_of(data_dir, form)) return Found{data_dir, &form};
+  for (const CifarFormat& format : layout_of(kind).formats) {
+    if (holds_a_file_of(data_dir, format)) return Found{data_dir, &format};
   }
-  for (const Form& form : layout_of(kind).forms) {
-    for (const std::string& name : form.folders) {
+  for (const CifarFormat& format : layout_of(kind).formats) {
+    for (const std::string& name : format.folders) {
       const fs::path folder = find_entry(data_dir, name);
-      if (!folder.empty() && holds_a_file_of(folder, form)) return Found{folder, &form};
+      if (!folder.empty() && holds_a_file_of(folder, format)) return Found{folder, &format};
     }
   }
   return {};
@@ -129,18 +129,18 @@ fs::path find_archive(CifarKind kind, const fs::path& data_dir) {
 }
 
 [[noreturn]] void fail_without_set(CifarKind kind, const fs::path& data_dir) {
-  const Layout& layout = layout_of(kind);
-  const Layout& other = layout_of(other_of(kind));
+  const CifarLayout& layout = layout_of(kind);
+  const CifarLayout& other = layout_of(other_of(kind));
   check(!find_set(other_of(kind), data_dir), layout.title, ": ", data_dir.string(),
         " contains the files of ", other.title, "; --dataset ", other.title, " reads them");
   const fs::path archive = find_archive(kind, data_dir);
   check(archive.empty(), layout.title, ": ", archive.string(), " is not unpacked: tar xzf ",
         archive.string(), " -C ", data_dir.string());
   std::vector<std::string> tried;
-  for (const Form& form : layout.forms) {
-    const std::string& first = form.train_files.front();
+  for (const CifarFormat& format : layout.formats) {
+    const std::string& first = format.train_files.front();
     tried.push_back((data_dir / first).string());
-    for (const std::string& folder : form.folders) {
+    for (const std::string& folder : format.folders) {
       tried.push_back((data_dir / folder / first).string());
     }
   }
@@ -151,22 +151,22 @@ fs::path find_archive(CifarKind kind, const fs::path& data_dir) {
 }
 
 /// The records of a file in either format.
-std::string read_records(const Form& form, const std::string& path) {
+std::string read_records(const CifarFormat& format, const std::string& path) {
   std::string bytes = read_file(path);
-  return form.label_keys.empty() ? std::move(bytes)
-                                 : cifar_records_of(bytes, form.label_keys, path);
+  return format.label_keys.empty() ? std::move(bytes)
+                                   : cifar_records_of(bytes, format.label_keys, path);
 }
 
-std::string read_names(const Form& form, const fs::path& folder) {
-  const fs::path path = find_entry(folder, form.names_file);
+std::string read_names(const CifarFormat& format, const fs::path& folder) {
+  const fs::path path = find_entry(folder, format.names_file);
   if (!is_file(path)) return {};
   const std::string bytes = read_file(path);
-  return form.label_keys.empty() ? bytes : cifar_names_of(bytes, form.names_key, path.string());
+  return format.label_keys.empty() ? bytes : cifar_names_of(bytes, format.names_key, path.string());
 }
 
 /// A hint such as "; they are 100 records of cifar10" for a file with an unexpected size.
 std::string other_records(CifarKind kind, std::int64_t size) {
-  const Layout& other = layout_of(other_of(kind));
+  const CifarLayout& other = layout_of(other_of(kind));
   if (size < 2 * other.record_bytes() || size % other.record_bytes() != 0) return {};
   return text_of("; this matches ", size / other.record_bytes(), " records of ", other.title,
                  ": --dataset ", other.title, "?");
@@ -176,7 +176,7 @@ std::string other_records(CifarKind kind, std::int64_t size) {
 
 std::int64_t check_cifar_records(CifarKind kind, std::span<const char> bytes,
                                  const std::string& name) {
-  const Layout& layout = layout_of(kind);
+  const CifarLayout& layout = layout_of(kind);
   const auto size = static_cast<std::int64_t>(bytes.size()), record = layout.record_bytes();
   check(size > 0 && size % record == 0, name, ": got ", size, " bytes, expected a whole number of ",
         layout.title, " records of ", record, " bytes, at least one (is the download complete?)",
@@ -193,7 +193,7 @@ std::int64_t check_cifar_records(CifarKind kind, std::span<const char> bytes,
 }
 
 Sample read_cifar_record(CifarKind kind, std::span<const char> bytes, std::int64_t index) {
-  const Layout& layout = layout_of(kind);
+  const CifarLayout& layout = layout_of(kind);
   const auto* record =
       reinterpret_cast<const std::uint8_t*>(bytes.data()) + index * layout.record_bytes();
   const std::uint8_t* planes = record + layout.label_bytes;
@@ -217,18 +217,18 @@ std::vector<std::string> parse_class_names(const std::string& text, std::int64_t
 }
 
 Cifar::Cifar(CifarKind kind, const fs::path& data_dir, Split split) : kind_(kind) {
-  const Layout& layout = layout_of(kind);
+  const CifarLayout& layout = layout_of(kind);
   const std::optional<Found> found = find_set(kind, data_dir);
   if (!found) fail_without_set(kind, data_dir);
-  const auto& [folder, form] = *found;
-  for (const std::string& file : form->files(split)) {
+  const auto& [folder, format] = *found;
+  for (const std::string& file : format->files(split)) {
     const fs::path entry = find_entry(folder, file);
     check(is_file(entry), layout.title, ": ", (folder / file).string(),
           " is missing, but other files are in ", folder.string(), " (unpack the archive again)");
-    files_.push_back(read_records(*form, entry.string()));
+    files_.push_back(read_records(*format, entry.string()));
     size_ += check_cifar_records(kind, files_.back(), entry.string());
   }
-  names_ = parse_class_names(read_names(*form, folder), layout.classes);
+  names_ = parse_class_names(read_names(*format, folder), layout.classes);
 
   const std::int64_t official = split == Split::train ? layout.train_records : layout.test_records;
   if (size_ != official) {
@@ -240,8 +240,8 @@ Cifar::Cifar(CifarKind kind, const fs::path& data_dir, Split split) : kind_(kind
   }
 }
 
-Cifar::Place Cifar::find(std::int64_t index) const {
-  const Layout& layout = layout_of(kind_);
+Cifar::RecordPlace Cifar::find(std::int64_t index) const {
+  const CifarLayout& layout = layout_of(kind_);
   check(index >= 0 && index < size_, layout.title, ": got index ", index, ", expected 0 to ",
         size_ - 1);
   std::size_t file = 0;
@@ -254,20 +254,20 @@ Cifar::Place Cifar::find(std::int64_t index) const {
 }
 
 Sample Cifar::get(std::int64_t index) const {
-  const Place place = find(index);
+  const RecordPlace place = find(index);
   return read_cifar_record(kind_, place.bytes, place.record);
 }
 
 std::int64_t Cifar::label(std::int64_t index) const {
-  const Layout& layout = layout_of(kind_);
-  const Place place = find(index);
+  const CifarLayout& layout = layout_of(kind_);
+  const RecordPlace place = find(index);
   const char byte = place.bytes[place.record * layout.record_bytes() + layout.label_bytes - 1];
   return static_cast<std::uint8_t>(byte);
 }
 
 void Cifar::list_entry(std::int64_t index, ListEntry& entry) const {
-  const Layout& layout = layout_of(kind_);
-  const Place place = find(index);
+  const CifarLayout& layout = layout_of(kind_);
+  const RecordPlace place = find(index);
   const std::int64_t begin = place.record * layout.record_bytes() + layout.label_bytes;
   entry.name.append(place.bytes.data() + begin, kSide);
   entry.label = label(index);

@@ -38,11 +38,11 @@ class Cifar : public Dataset {
 
  private:
   /// The file of a record, and the record's index in it.
-  struct Place {
+  struct RecordPlace {
     std::span<const char> bytes;
     std::int64_t record;
   };
-  [[nodiscard]] Place find(std::int64_t index) const;
+  [[nodiscard]] RecordPlace find(std::int64_t index) const;
 
   std::vector<std::string> files_;
   std::vector<std::string> names_;

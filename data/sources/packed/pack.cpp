@@ -75,26 +75,26 @@ fs::path find_pack(const DatasetOptions& options, Split split) {
   return path.extension() == ".pack" && fs::is_regular_file(path, ignored) ? path : fs::path();
 }
 
-Pack::Pack(const DatasetOptions& options, Split split)
+PackDataset::PackDataset(const DatasetOptions& options, Split split)
     : path_(require_pack(options, split)),
       file_(path_),
       contents_(pack::read_contents(file_, path_.string())) {
   check(size() > 0, path_.string(), ": contains no images");
 }
 
-const pack::Entry& Pack::entry(std::int64_t index) const {
+const pack::ImageEntry& PackDataset::entry(std::int64_t index) const {
   check(index >= 0 && index < size(), path_.string(), ": got index ", index, ", expected 0 to ",
         size() - 1);
   return contents_.entries[index];
 }
 
-Sample Pack::get(std::int64_t index) const {
+Sample PackDataset::get(std::int64_t index) const {
   if (entry(index).encoding == pack::Encoding::file) return FileDataset::get(index);
   return get(index, [](ImageSize size) { return PixelBox{0, size.height, 0, size.width}; }, {});
 }
 
-Sample Pack::get(std::int64_t index, const ChooseBox& choose, ImageSize shrink_to) const {
-  const pack::Entry& stored = entry(index);
+Sample PackDataset::get(std::int64_t index, const ChooseBox& choose, ImageSize shrink_to) const {
+  const pack::ImageEntry& stored = entry(index);
   if (stored.encoding == pack::Encoding::file) return FileDataset::get(index, choose, shrink_to);
   const PixelBox box = choose({stored.height, stored.width});
   check(0 <= box.top && box.bottom <= stored.height && 0 <= box.left && box.right <= stored.width,
@@ -102,14 +102,14 @@ Sample Pack::get(std::int64_t index, const ChooseBox& choose, ImageSize shrink_t
   return {read_part(stored, box), stored.label, {}};
 }
 
-std::string Pack::read(const pack::Entry& stored, std::uint64_t begin, std::uint64_t count) const
-    try {
+std::string PackDataset::read(const pack::ImageEntry& stored, std::uint64_t begin,
+                              std::uint64_t count) const try {
   return file_.text_at(stored.offset + begin, count);
 } catch (const Error& error) {
   throw ImageError(error.what());
 }
 
-Image Pack::read_part(const pack::Entry& stored, const PixelBox& box) const {
+Image PackDataset::read_part(const pack::ImageEntry& stored, const PixelBox& box) const {
   const auto bytes_of = [](std::int64_t pixels) {
     return static_cast<std::uint64_t>(pixels * Image::kChannels);
   };
@@ -123,14 +123,14 @@ Image Pack::read_part(const pack::Entry& stored, const PixelBox& box) const {
   return image;
 }
 
-std::optional<std::string> Pack::file(std::int64_t index) const {
-  const pack::Entry& stored = entry(index);
+std::optional<std::string> PackDataset::file(std::int64_t index) const {
+  const pack::ImageEntry& stored = entry(index);
   if (stored.encoding != pack::Encoding::file) return std::nullopt;
   return read(stored, 0, stored.length);
 }
 
-void Pack::verify(std::int64_t index) const {
-  const pack::Entry& stored = entry(index);
+void PackDataset::verify(std::int64_t index) const {
+  const pack::ImageEntry& stored = entry(index);
   if (crc32c(read(stored, 0, stored.length)) != stored.crc)
     throw ImageError(describe(index) + ": its checksum is wrong");
   const Image image = get(index).image;
@@ -138,12 +138,12 @@ void Pack::verify(std::int64_t index) const {
     throw ImageError(describe(index) + ": its size differs from the index");
 }
 
-std::string Pack::describe(std::int64_t index) const {
+std::string PackDataset::describe(std::int64_t index) const {
   return path_.string() + ": image " + std::to_string(index);
 }
 
-void Pack::list_entry(std::int64_t index, ListEntry& list) const {
-  const pack::Entry& stored = entry(index);
+void PackDataset::list_entry(std::int64_t index, ListEntry& list) const {
+  const pack::ImageEntry& stored = entry(index);
   list.name.append(std::to_string(stored.crc)).append("/").append(std::to_string(stored.length));
   list.label = stored.label;
 }

@@ -13,10 +13,10 @@
 
 namespace fovea {
 
-class Pack : public FileDataset {
+class PackDataset : public FileDataset {
  public:
   /// Throws if the split has no pack, and on a damaged one.
-  Pack(const DatasetOptions& options, Split split);
+  PackDataset(const DatasetOptions& options, Split split);
 
   [[nodiscard]] std::int64_t size() const override {
     return static_cast<std::int64_t>(contents_.entries.size());
@@ -37,10 +37,10 @@ class Pack : public FileDataset {
 
  private:
   /// Reads `count` of the stored bytes from `begin` on. Throws ImageError if they cannot be read.
-  [[nodiscard]] std::string read(const pack::Entry& stored, std::uint64_t begin,
+  [[nodiscard]] std::string read(const pack::ImageEntry& stored, std::uint64_t begin,
                                  std::uint64_t count) const;
-  [[nodiscard]] Image read_part(const pack::Entry& stored, const PixelBox& box) const;
-  [[nodiscard]] const pack::Entry& entry(std::int64_t index) const;
+  [[nodiscard]] Image read_part(const pack::ImageEntry& stored, const PixelBox& box) const;
+  [[nodiscard]] const pack::ImageEntry& entry(std::int64_t index) const;
 
   std::filesystem::path path_;
   InputFile file_;

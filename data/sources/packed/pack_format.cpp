@@ -71,9 +71,9 @@ std::string part_of(const ByteSource& file, std::uint64_t offset, std::uint64_t 
   return file.text_at(offset, size);
 }
 
-Entry read_entry(std::string_view bytes) {
+ImageEntry read_entry(std::string_view bytes) {
   Numbers numbers(bytes);
-  Entry entry;
+  ImageEntry entry;
   entry.offset = numbers.next<std::uint64_t>();
   entry.length = numbers.next<std::uint64_t>();
   entry.width = numbers.next<std::uint32_t>();
@@ -85,7 +85,7 @@ Entry read_entry(std::string_view bytes) {
   return entry;
 }
 
-void check_entry(const Entry& entry, std::uint64_t file_bytes, std::size_t classes,
+void check_entry(const ImageEntry& entry, std::uint64_t file_bytes, std::size_t classes,
                  const std::string& where) {
   check(entry.offset <= file_bytes && entry.length <= file_bytes - entry.offset, where,
         " is outside of the file");

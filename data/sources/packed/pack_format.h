@@ -2,7 +2,7 @@
 //
 //   0        header   8 bytes "fovea-pk", u32 version (1), u32 alignment (4096)
 //   4096 k   images   each starts at a multiple of the alignment; zero bytes in between
-//            index    an Entry of 40 bytes for each image, in order
+//            index    an ImageEntry of 40 bytes for each image, in order
 //            names    the classes, each followed by a line feed
 //   end-56   trailer  u64 offset of the index, u64 images, u64 offset of the names, u64 bytes of
 //                     the names, u32 crc32c of the index, u32 of the names, u32 of the 40 bytes
@@ -27,26 +27,26 @@ enum class Encoding : std::uint32_t {
   rgb = 1,   ///< height * width * 3 bytes
 };
 
-struct Entry {
+struct ImageEntry {
   std::uint64_t offset = 0, length = 0;  ///< range of the image's bytes in the pack
   std::uint32_t width = 0, height = 0;   ///< image size in pixels
   std::uint32_t label = 0;
   std::uint32_t crc = 0;  ///< crc32c of the image's bytes
   Encoding encoding = Encoding::file;
   std::uint32_t reserved = 0;
-  friend bool operator==(const Entry&, const Entry&) = default;
+  friend bool operator==(const ImageEntry&, const ImageEntry&) = default;
 };
 inline constexpr std::uint64_t kEntryBytes = 40, kTrailerBytes = 56, kAlignment = 4096;
 inline constexpr std::uint32_t kVersion = 1;
 
 struct Contents {
-  std::vector<Entry> entries;
+  std::vector<ImageEntry> entries;
   std::vector<std::string> classes;
 };
 
 /// Reads index and names. Throws Error, starting with `name`, on another version, on wrong
 /// checksums of the two, and on entries that lie outside of the file or do not match their picture
-/// sizes. Does not check the checksums of the images: see Pack::verify().
+/// sizes. Does not check the checksums of the images: see PackDataset::verify().
 [[nodiscard]] Contents read_contents(const ByteSource& file, const std::string& name);
 
 /// One image to write; offset and checksum follow from the bytes.

@@ -16,13 +16,14 @@ constexpr std::uint64_t kBlock = 512;
 constexpr std::uint64_t kMaxNumber = std::uint64_t{1} << 62;
 
 /// A field of a header block.
-struct Place {
+struct HeaderField {
   std::size_t begin, size;
 };
-constexpr Place kName{0, 100}, kSize{124, 12}, kChecksum{148, 8}, kMagic{257, 6}, kPrefix{345, 155};
+constexpr HeaderField kName{0, 100}, kSize{124, 12}, kChecksum{148, 8}, kMagic{257, 6},
+    kPrefix{345, 155};
 constexpr std::size_t kType = 156;
 
-std::string_view field(std::string_view block, Place place) {
+std::string_view field(std::string_view block, HeaderField place) {
   return block.substr(place.begin, place.size);
 }
 

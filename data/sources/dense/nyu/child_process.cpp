@@ -21,10 +21,10 @@
 namespace fovea {
 namespace {
 
-enum class Kind : std::uint64_t { text, error };
+enum class MessageKind : std::uint64_t { text, error };
 
 struct Header {
-  Kind kind = Kind::text;
+  MessageKind kind = MessageKind::text;
   std::uint64_t bytes = 0;
 };
 
@@ -52,14 +52,14 @@ bool receive_bytes(int channel, void* data, std::size_t size) {
   return true;
 }
 
-bool send_message(int channel, Kind kind, const std::string& text) {
+bool send_message(int channel, MessageKind kind, const std::string& text) {
   const Header header{kind, text.size()};
   return send_bytes(channel, &header, sizeof header) &&
          send_bytes(channel, text.data(), text.size());
 }
 
 struct Message {
-  Kind kind = Kind::text;
+  MessageKind kind = MessageKind::text;
   std::string text;
 };
 
@@ -84,9 +84,9 @@ void be_quiet() {
 /// Calls make() and sends its text, or its error. False if nobody listens.
 bool send_result(int channel, const std::function<std::string()>& make) {
   try {
-    return send_message(channel, Kind::text, make());
+    return send_message(channel, MessageKind::text, make());
   } catch (const std::exception& error) {
-    return send_message(channel, Kind::error, error.what());
+    return send_message(channel, MessageKind::error, error.what());
   }
 }
 
@@ -138,14 +138,14 @@ void ChildProcess::stop() {
 
 std::string ChildProcess::ask(const std::string& request) {
   const std::lock_guard lock(mutex_);
-  check(send_message(channel_.get(), Kind::text, request), crashed_);
+  check(send_message(channel_.get(), MessageKind::text, request), crashed_);
   return answer();
 }
 
 std::string ChildProcess::answer() {
   std::optional<Message> message = receive_message(channel_.get());
   check(message.has_value(), crashed_);
-  check(message->kind == Kind::text, message->text);
+  check(message->kind == MessageKind::text, message->text);
   return std::move(message->text);
 }
 
