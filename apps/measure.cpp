@@ -92,7 +92,7 @@ class Measurement {
     result_.split = request.split;
   }
 
-  Comparison run() {
+  FeatureComparison run() {
     read_reference();
     if (sets_.samples) {
       add_samples();
@@ -288,7 +288,7 @@ class Measurement {
   const Sets& sets_;
   const Network& network_;
   ProgressLine& line_;
-  Comparison result_;
+  FeatureComparison result_;
   std::optional<SetFeatures> reference_;
   std::shared_ptr<PixelTable> table_;
   std::map<std::string, Tensor> kept_;
@@ -334,7 +334,7 @@ int run(int argc, char** argv) {
               "trained on such pictures) or --inception FILE");
 
   ProgressLine line(1);
-  std::vector<Comparison> comparisons;
+  std::vector<FeatureComparison> comparisons;
   const auto compare = [&](const Network& network) {
     comparisons.push_back(Measurement(request, sets, network, line).run());
   };
@@ -342,7 +342,7 @@ int run(int argc, char** argv) {
   if (!request.inception.empty()) compare(open_inception(request));
   line.clear();
   const std::string settings = sets.samples ? sets.samples->settings : "";
-  for (const Comparison& comparison : comparisons) {
+  for (const FeatureComparison& comparison : comparisons) {
     if (!comparison.rows.empty()) std::cout << '\n' << comparison_table(comparison, settings);
   }
   if (!request.json.empty()) {

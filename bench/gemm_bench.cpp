@@ -39,11 +39,11 @@ double fastest(int repetitions, const std::function<void()>& run) {
   return best;
 }
 
-struct Layout {
+struct GemmLayout {
   bool a_transposed, b_transposed;
 };
 
-double gflops(const Size& s, Layout layout, int repetitions) {
+double gflops(const Size& s, GemmLayout layout, int repetitions) {
   const Tensor a = fovea::rand_uniform({s.batch, s.m, s.k}, {-1, 1}, {1});
   const Tensor b = fovea::rand_uniform({s.batch, s.k, s.n}, {-1, 1}, {2});
   const Tensor c = fovea::empty({s.batch, s.m, s.n});

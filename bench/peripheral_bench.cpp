@@ -30,7 +30,7 @@ using namespace fovea;
 
 constexpr std::int64_t kTokens = 196, kHeads = 4, kWidth = 32;  // pervit_tiny_224, first stage
 
-enum class Form { fused, written_out, product };
+enum class PeripheralForm { fused, written_out, product };
 constexpr std::array<const char*, 3> kNames{"fused, additive", "written out, additive",
                                             "written out, product"};
 
@@ -55,19 +55,20 @@ Tensor part(const Tensor& qkv, std::int64_t index) {
   return ops::permute(ops::reshape(x, {x.size(0), kTokens, kHeads, kWidth}), {0, 2, 1, 3});
 }
 
-Tensor attention(Form form, const Inputs& in) {
-  if (form == Form::fused) return ops::self_attention(in.qkv, kHeads, ops::logsigmoid(in.z));
+Tensor attention(PeripheralForm form, const Inputs& in) {
+  if (form == PeripheralForm::fused)
+    return ops::self_attention(in.qkv, kHeads, ops::logsigmoid(in.z));
   const Tensor q = part(in.qkv, 0), k = part(in.qkv, 1), v = part(in.qkv, 2);
   const Tensor s = ops::matmul(q, k, {.b = true}) * (1 / std::sqrt(static_cast<double>(kWidth)));
   const Tensor weights =
-      form == Form::written_out
+      form == PeripheralForm::written_out
           ? ops::softmax(s + ops::logsigmoid(in.z), -1)
           : ops::l1_normalize(ops::exp(s - ops::max(s, -1, true)) * ops::sigmoid(in.z), -1);
   const Tensor y = ops::permute(ops::matmul(weights, v), {0, 2, 1, 3});
   return ops::reshape(y.contiguous(), {y.size(0), kTokens, kHeads * kWidth});
 }
 
-double seconds_of_step(Form form, const Inputs& in) {
+double seconds_of_step(PeripheralForm form, const Inputs& in) {
   in.qkv.set_grad({});
   in.z.set_grad({});
   const auto start = std::chrono::steady_clock::now();
@@ -89,7 +90,8 @@ void print_times(std::int64_t batch, int repetitions) {
   const Inputs in = make_inputs(batch, 3, DType::f32);
   std::array<std::vector<double>, 3> times;
   for (int i = -1; i < repetitions; ++i) {  // the first round warms up
-    for (const Form form : {Form::fused, Form::written_out, Form::product}) {
+    for (const PeripheralForm form :
+         {PeripheralForm::fused, PeripheralForm::written_out, PeripheralForm::product}) {
       const double seconds = seconds_of_step(form, in);
       if (i >= 0) times[static_cast<std::size_t>(form)].push_back(seconds);
     }
@@ -105,9 +107,10 @@ void print_times(std::int64_t batch, int repetitions) {
 void print_errors(double spread) {
   const Inputs exact = make_inputs(2, spread, DType::f64),
                rounded = make_inputs(2, spread, DType::f32);
-  const Tensor expected = attention(Form::written_out, exact);
+  const Tensor expected = attention(PeripheralForm::written_out, exact);
   backward(expected, exact.dy);
-  for (const Form form : {Form::fused, Form::written_out, Form::product}) {
+  for (const PeripheralForm form :
+       {PeripheralForm::fused, PeripheralForm::written_out, PeripheralForm::product}) {
     rounded.qkv.set_grad({});
     rounded.z.set_grad({});
     const Tensor got = attention(form, rounded);

@@ -17,7 +17,7 @@ namespace {
 using nlohmann::json;
 
 /// A row of the table: a protocol's measures of the model or of a constant prediction.
-struct Row {
+struct ProtocolRow {
   const EvaluatedDepth& of;
   const DepthProtocol& protocol;
   std::string predictor;  ///< "model", "train median", "per-pixel mean"
@@ -25,7 +25,7 @@ struct Row {
 };
 
 void for_each_row(std::span<const EvaluatedDepth> models,
-                  const std::function<void(const Row&)>& use) {
+                  const std::function<void(const ProtocolRow&)>& use) {
   for (const EvaluatedDepth& m : models) {
     for (std::size_t i = 0; i < m.protocols.size(); ++i) {
       const DepthComparison& sums = m.results.protocols[i];
@@ -37,7 +37,7 @@ void for_each_row(std::span<const EvaluatedDepth> models,
 }
 
 /// What the table says of a row's predictor.
-std::string name_in_table(const Row& row) {
+std::string name_in_table(const ProtocolRow& row) {
   return row.predictor == "model" ? row.of.checkpoint : "  " + row.predictor;
 }
 
@@ -56,7 +56,7 @@ std::vector<DepthProtocol> distinct_protocols(std::span<const EvaluatedDepth> mo
 
 std::string depth_table(std::span<const EvaluatedDepth> models) {
   std::size_t name = 16, protocol = 8;
-  for_each_row(models, [&](const Row& row) {
+  for_each_row(models, [&](const ProtocolRow& row) {
     name = std::max(name, name_in_table(row).size());
     protocol = std::max(protocol, to_text(row.protocol).size());
   });
@@ -67,7 +67,7 @@ std::string depth_table(std::span<const EvaluatedDepth> models) {
   for (const char* title : {"RMSE", "per img", "AbsRel", "log10", "d1 %", "d2 %", "d3 %"})
     out << std::setw(9) << title;
   out << '\n' << std::fixed;
-  for_each_row(models, [&](const Row& row) {
+  for_each_row(models, [&](const ProtocolRow& row) {
     out << std::left << std::setw(static_cast<int>(name)) << name_in_table(row) << "  "
         << std::setw(static_cast<int>(protocol)) << to_text(row.protocol) << std::right
         << std::setw(9) << to_string(row.of.size) << std::setw(8) << row.of.results.pass.samples;
@@ -88,7 +88,7 @@ std::string depth_csv(std::span<const EvaluatedDepth> models) {
   std::string header = "checkpoint,model,dataset,height,width,images,bad_images,protocol,predictor";
   for (const std::string_view measure : kDepthMeasureNames) header.append(",").append(measure);
   Csv csv(header + ",pixels");
-  for_each_row(models, [&](const Row& row) {
+  for_each_row(models, [&](const ProtocolRow& row) {
     const EvaluatedDepth& m = row.of;
     csv.cell(m.checkpoint).cell(m.model).cell(m.dataset).cell(m.size.height).cell(m.size.width);
     csv.cell(m.results.pass.samples).cell(m.results.pass.bad_images.size());
@@ -101,7 +101,7 @@ std::string depth_csv(std::span<const EvaluatedDepth> models) {
 
 std::string depth_json(std::span<const EvaluatedDepth> models) {
   json results = json::array();
-  for_each_row(models, [&](const Row& row) {
+  for_each_row(models, [&](const ProtocolRow& row) {
     const EvaluatedDepth& m = row.of;
     json entry{{"checkpoint", m.checkpoint},
                {"model", m.model},

@@ -63,7 +63,7 @@ std::string bias_table(std::span<const MeasuredBias> models) {
       << std::setw(9) << "images" << std::setw(8) << "shape" << std::setw(9) << "texture"
       << std::setw(10) << "either %" << std::setw(14) << "shape bias %" << '\n';
   for (const MeasuredBias& m : models) {
-    const ShapeBias::Row all = m.bias().all();
+    const ShapeBias::CategoryRow all = m.bias().all();
     out << std::left << std::setw(column) << m.checkpoint << std::right << std::setw(10)
         << to_string(m.size) << std::setw(9) << all.images << std::setw(8) << all.shape
         << std::setw(9) << all.texture << std::setw(10) << shown_percent(all.either())
@@ -78,7 +78,7 @@ std::string bias_csv(std::span<const MeasuredBias> models) {
       "shape_bias,mean_of_categories,seconds,categories_by");
   for (const MeasuredBias& m : models) {
     const ShapeBias bias = m.bias();
-    const ShapeBias::Row all = bias.all();
+    const ShapeBias::CategoryRow all = bias.all();
     csv.row(m.checkpoint, m.model, m.images, m.size.height, m.size.width, m.crop_pct, all.images,
             m.responses.pass.bad_images.size(), all.shape, all.texture, percent_cell(all.either()),
             percent_cell(all.bias()), percent_cell(bias.mean_bias()), m.responses.pass.seconds,

@@ -93,32 +93,32 @@ CueResponses respond(Classifier& model, const CueConflict& cues,
   return result;
 }
 
-double ShapeBias::Row::bias() const { return percent(shape, shape + texture); }
-double ShapeBias::Row::either() const { return percent(shape + texture, images); }
+double ShapeBias::CategoryRow::bias() const { return percent(shape, shape + texture); }
+double ShapeBias::CategoryRow::either() const { return percent(shape + texture, images); }
 
 ShapeBias::ShapeBias(const CueConflict& cues, const std::vector<std::int64_t>& decisions) {
   check(std::ssize(decisions) == cues.size(), "ShapeBias: got ", decisions.size(),
         " decisions, expected one for each of ", cues.size(), " pictures");
   all_.name = "all";
-  std::vector<Row> rows(cues.images->class_names().size());
+  std::vector<CategoryRow> rows(cues.images->class_names().size());
   for (std::size_t k = 0; k < rows.size(); ++k) rows[k].name = cues.images->class_names()[k];
   for (std::int64_t i = 0; i < cues.size(); ++i) {
     const std::int64_t shape = cues.images->label(i), decision = decisions[i];
     if (decision < 0) continue;
-    for (Row* row : {&rows[shape], &all_}) {
+    for (CategoryRow* row : {&rows[shape], &all_}) {
       ++row->images;
       row->shape += decision == shape ? 1 : 0;
       row->texture += decision == cues.textures[i] ? 1 : 0;
     }
   }
-  for (Row& row : rows)
+  for (CategoryRow& row : rows)
     if (row.images > 0) rows_.push_back(std::move(row));
 }
 
 double ShapeBias::mean_bias() const {
   double sum = 0;
   std::int64_t defined = 0;
-  for (const Row& row : rows_) {
+  for (const CategoryRow& row : rows_) {
     if (!std::isfinite(row.bias())) continue;
     sum += row.bias();
     ++defined;
@@ -128,19 +128,19 @@ double ShapeBias::mean_bias() const {
 
 std::string ShapeBias::table() const {
   std::size_t width = std::string_view("mean of the categories").size();
-  for (const Row& row : rows_) width = std::max(width, row.name.size());
+  for (const CategoryRow& row : rows_) width = std::max(width, row.name.size());
   const int column = static_cast<int>(width);
   std::ostringstream out;
   out << std::left << std::setw(column) << "category" << std::right << std::setw(8) << "images"
       << std::setw(8) << "shape" << std::setw(9) << "texture" << std::setw(9) << "neither"
       << std::setw(9) << "either %" << std::setw(13) << "shape bias %" << '\n';
-  const auto write = [&](const Row& row) {
+  const auto write = [&](const CategoryRow& row) {
     out << std::left << std::setw(column) << row.name << std::right << std::setw(8) << row.images
         << std::setw(8) << row.shape << std::setw(9) << row.texture << std::setw(9)
         << row.images - row.shape - row.texture << std::setw(9) << shown_percent(row.either())
         << std::setw(13) << shown_percent(row.bias()) << '\n';
   };
-  for (const Row& row : rows_) write(row);
+  for (const CategoryRow& row : rows_) write(row);
   write(all_);
   out << std::left << std::setw(column) << "mean of the categories" << std::right
       << std::setw(8 + 8 + 9 + 9 + 9 + 13) << shown_percent(mean_bias()) << '\n';
@@ -149,11 +149,11 @@ std::string ShapeBias::table() const {
 
 std::string ShapeBias::csv() const {
   Csv csv("category,images,shape,texture,either,shape_bias");
-  const auto write = [&](const Row& row) {
+  const auto write = [&](const CategoryRow& row) {
     csv.row(row.name, row.images, row.shape, row.texture, percent_cell(row.either()),
             percent_cell(row.bias()));
   };
-  for (const Row& row : rows_) write(row);
+  for (const CategoryRow& row : rows_) write(row);
   write(all_);
   csv.row("mean of the categories", "", "", "", "", percent_cell(mean_bias()));
   return csv.text();
@@ -161,7 +161,7 @@ std::string ShapeBias::csv() const {
 
 std::string ShapeBias::svg() const {
   constexpr double left = 150, bar = 360, right = 96, top = 66, pitch = 22, height = 14;
-  std::vector<Row> lines = rows_;
+  std::vector<CategoryRow> lines = rows_;
   lines.push_back(all_);
   const double bottom = top + pitch * static_cast<double>(lines.size());
   Svg svg(left + bar + right, bottom + 40);

@@ -37,7 +37,7 @@ struct CueResponses {
 ///     shape bias = shape / (shape + texture)        over the pictures with either decision
 class ShapeBias {
  public:
-  struct Row {
+  struct CategoryRow {
     std::string name;
     std::int64_t images = 0, shape = 0, texture = 0;
     [[nodiscard]] double bias() const;    ///< percent; NaN if neither was chosen
@@ -48,8 +48,8 @@ class ShapeBias {
   ShapeBias(const CueConflict& cues, const std::vector<std::int64_t>& decisions);
 
   /// The categories that occur as a picture's shape, in their order.
-  [[nodiscard]] const std::vector<Row>& rows() const { return rows_; }
-  [[nodiscard]] const Row& all() const { return all_; }  ///< all pictures together
+  [[nodiscard]] const std::vector<CategoryRow>& rows() const { return rows_; }
+  [[nodiscard]] const CategoryRow& all() const { return all_; }  ///< all pictures together
   /// Mean over the categories with either decision, in percent; NaN if there are none.
   [[nodiscard]] double mean_bias() const;
 
@@ -62,8 +62,8 @@ class ShapeBias {
   [[nodiscard]] std::string svg() const;
 
  private:
-  std::vector<Row> rows_;
-  Row all_;
+  std::vector<CategoryRow> rows_;
+  CategoryRow all_;
 };
 
 /// image,shape,texture,decision: one row per picture; the decision is empty for a broken picture.

@@ -96,14 +96,14 @@ class QueryPicture {
   void add_row(const BlockAttention& block, const Query& query, const std::vector<HeadMap>& maps) {
     const TokenLayout& layout = block.layout();
     const PatchGrid grid = block.grid();
-    Tile first;
+    PictureTile first;
     first.map = picture_;
     if (query.patch >= 0) first.mark = patch_area(query.patch, grid, layout);
-    std::vector<Tile> row{std::move(first)};
+    std::vector<PictureTile> row{std::move(first)};
     for (const HeadMap& map : maps) {
       const std::vector<double> patches(map.values.begin() + layout.prefix, map.values.end());
       const ColorRange range = range_of(patches);
-      Tile tile = key_tile({patches, grid, &layout});
+      PictureTile tile = key_tile({patches, grid, &layout});
       tile.background = pale_;
       tile.mark = row.front().mark;
       tile.caption = short_number(range.low) + " to " + short_number(range.high);
@@ -160,13 +160,13 @@ class MatrixPicture {
       maps.push_back({head_name(head), {weights.values.begin(), weights.values.end()}});
     }
     const std::int64_t N = block.grid().size();
-    std::vector<Tile> row;
+    std::vector<PictureTile> row;
     for (const HeadMap& map : with_mean(std::move(maps))) {
       const ColorRange range = range_of(map.values);
       const HeatMap heat{map.values, N, range, Palette::viridis};
       const std::string name = stem("matrix", image_) + "-layer" + three_digits(block.block() + 1) +
                                (map.name == "mean" ? "-mean" : "-" + map.name.substr(5));
-      Tile tile;
+      PictureTile tile;
       tile.map = paint(heat);
       tile.caption = map.name + ", " + short_number(range.low) + " to " + short_number(range.high);
       row.push_back(std::move(tile));

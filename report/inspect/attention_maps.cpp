@@ -27,7 +27,7 @@ std::vector<float> to_floats(const Tensor& x) {
 }
 
 /// One [L, L] (or [1, L], ...) slice of a bias with leading axes that may be 1 or missing.
-Tensor head_slice(Tensor bias, const BlockAttention::Place& at) {
+Tensor head_slice(Tensor bias, const BlockAttention::HeadIndex& at) {
   while (bias.rank() < 4) bias = ops::unsqueeze(bias, 0);
   bias = ops::select(bias, 0, bias.size(0) == 1 ? 0 : at.image);
   return ops::select(bias, 0, bias.size(0) == 1 ? 0 : at.head);
@@ -140,7 +140,7 @@ std::int64_t BlockAttention::tokens() const {
   return shown_.bias.defined() ? shown_.bias.size(-1) : shown_.phi_p.size(-1) + layout_.prefix;
 }
 
-SquareMap BlockAttention::content(const Place& at) const {
+SquareMap BlockAttention::content(const HeadIndex& at) const {
   const std::int64_t L = tokens();
   if (!has_content()) return zeros_of(L);
   const std::int64_t D = shown_.qkv.size(2) / 3, d = D / heads();
@@ -153,7 +153,7 @@ SquareMap BlockAttention::content(const Place& at) const {
   return map;
 }
 
-SquareMap BlockAttention::position(const Place& at) const {
+SquareMap BlockAttention::position(const HeadIndex& at) const {
   const std::int64_t L = tokens();
   if (shown_.bias.defined()) {
     return {L, to_floats(ops::expand(head_slice(shown_.bias, at), {L, L}))};
@@ -170,15 +170,15 @@ SquareMap BlockAttention::position(const Place& at) const {
   return map;
 }
 
-SquareMap BlockAttention::weights(const Place& at) const {
+SquareMap BlockAttention::weights(const HeadIndex& at) const {
   return softmax_rows(sum_of(content(at), position(at)));
 }
 
-SquareMap BlockAttention::patch_weights(const Place& at) const {
+SquareMap BlockAttention::patch_weights(const HeadIndex& at) const {
   return softmax_rows(without_prefix(sum_of(content(at), position(at)), layout_.prefix));
 }
 
-SquareMap BlockAttention::gate(const Place& at) const {
+SquareMap BlockAttention::gate(const HeadIndex& at) const {
   if (has_phi_p()) {
     Tensor phi = shown_.phi_p;
     while (phi.rank() > 3) phi = ops::select(phi, 0, 0);

@@ -69,20 +69,20 @@ class BlockAttention {
   [[nodiscard]] bool has_position() const { return shown_.bias.defined() || has_phi_p(); }
   [[nodiscard]] bool has_phi_p() const { return shown_.phi_p.defined(); }
 
-  struct Place {
+  struct HeadIndex {
     std::int64_t image = 0, head = 0;
   };
   /// q k^T / sqrt(d), zeros without content; [L, L].
-  [[nodiscard]] SquareMap content(const Place& at) const;
+  [[nodiscard]] SquareMap content(const HeadIndex& at) const;
   /// The additive term: the bias, else log(phi_p), else zeros; [L, L].
-  [[nodiscard]] SquareMap position(const Place& at) const;
+  [[nodiscard]] SquareMap position(const HeadIndex& at) const;
   /// softmax(content + position) over all keys; [L, L].
-  [[nodiscard]] SquareMap weights(const Place& at) const;
+  [[nodiscard]] SquareMap weights(const HeadIndex& at) const;
   /// Attention among patches alone: without the prefix's rows and columns, rows renormalised; [N,
   /// N].
-  [[nodiscard]] SquareMap patch_weights(const Place& at) const;
+  [[nodiscard]] SquareMap patch_weights(const HeadIndex& at) const;
   /// Positional attention as a gate: phi_p, else exp(bias) between patches; [N, N].
-  [[nodiscard]] SquareMap gate(const Place& at) const;
+  [[nodiscard]] SquareMap gate(const HeadIndex& at) const;
   [[nodiscard]] const TokenLayout& layout() const { return layout_; }
 
  private:

@@ -104,8 +104,8 @@ std::string model_note(const Inspection& what) {
 
 std::string layer_label(std::int64_t block) { return "layer " + std::to_string(block + 1); }
 
-Tile key_tile(const KeyMap& map) {
-  Tile tile;
+PictureTile key_tile(const KeyMap& map) {
+  PictureTile tile;
   tile.map = paint({map.values, map.grid.width, range_of(map.values), Palette::viridis});
   const auto height = static_cast<double>(map.layout->grid_height);
   const auto width = static_cast<double>(map.layout->grid_width);

@@ -47,7 +47,7 @@ struct KeyMap {
   PatchGrid grid;
   const TokenLayout* layout = nullptr;
 };
-[[nodiscard]] Tile key_tile(const KeyMap& map);
+[[nodiscard]] PictureTile key_tile(const KeyMap& map);
 /// The area of a patch within a tile.
 [[nodiscard]] TileArea patch_area(std::int64_t patch, const PatchGrid& grid,
                                   const TokenLayout& layout);

@@ -45,8 +45,8 @@ std::int64_t cell_at(double x, double y, const DetectorMaps& maps, ImageSize siz
   return place(y, size.height, maps.height()) * maps.width() + place(x, size.width, maps.width());
 }
 
-Tile map_tile(const std::vector<double>& map, std::int64_t width, const Image& background) {
-  Tile tile;
+PictureTile map_tile(const std::vector<double>& map, std::int64_t width, const Image& background) {
+  PictureTile tile;
   tile.map = paint({map, width, range_of(map)});
   tile.background = background;
   return tile;
@@ -83,7 +83,7 @@ void draw_image(const Inspection& what, const InspectImages& images, std::int64_
     const ScoredBox& box = object.where;
     const std::string name = name_of_class(what, box.category);
     grid.column_labels.push_back("query " + std::to_string(object.query));
-    Tile whole;
+    PictureTile whole;
     whole.background = picture;
     whole.mark = area_of(box, picture.size());
     whole.caption = name + " " + fixed_text(box.score, 2);
@@ -91,14 +91,14 @@ void draw_image(const Inspection& what, const InspectImages& images, std::int64_
     if (maps.has_encoder()) {
       const std::int64_t cell =
           cell_at(box.x + box.width / 2, box.y + box.height / 2, maps, picture.size());
-      Tile encoder = map_tile(maps.of_cell(cell), maps.width(), background);
+      PictureTile encoder = map_tile(maps.of_cell(cell), maps.width(), background);
       const double rows = 1 / static_cast<double>(maps.height()),
                    columns = 1 / static_cast<double>(maps.width());
       encoder.mark = TileArea{static_cast<double>(cell / maps.width()) * rows,
                               static_cast<double>(cell % maps.width()) * columns, rows, columns};
       grid.rows[1].push_back(encoder);
     }
-    Tile query = map_tile(maps.of_query(object.query), maps.width(), background);
+    PictureTile query = map_tile(maps.of_query(object.query), maps.width(), background);
     query.mark = whole.mark;
     grid.rows.back().push_back(query);
   }

@@ -22,7 +22,7 @@ struct Quantity {
 
 /// Means over the images, and the values of uniform attention. Lengths are fractions of the image's
 /// side.
-struct Table {
+struct LocalityTable {
   std::vector<std::vector<Locality>> heads;  ///< [block][head]
   std::vector<Locality> uniform;             ///< [block]
   std::int64_t images = 0;
@@ -36,10 +36,10 @@ void add(Locality& mean, const Locality& one, double side, double count) {
   mean.near += one.near / count;
 }
 
-Table locality_of(const Inspection& what) {
+LocalityTable locality_of(const Inspection& what) {
   const InspectImages images = open_images(what, 32);
   const TokenLayout layout = token_layout(*what.model);
-  Table table;
+  LocalityTable table;
   table.images = images.size();
   table.side = layout.image_side();
   table.heads.resize(static_cast<std::size_t>(layout.blocks),
@@ -61,7 +61,7 @@ Table locality_of(const Inspection& what) {
 }
 
 /// Mean over the heads of each layer.
-std::vector<Locality> means_of(const Table& table) {
+std::vector<Locality> means_of(const LocalityTable& table) {
   std::vector<Locality> means(table.heads.size());
   for (std::size_t block = 0; block < means.size(); ++block) {
     const auto count = static_cast<double>(table.heads[block].size());
@@ -71,7 +71,7 @@ std::vector<Locality> means_of(const Table& table) {
 }
 
 /// One line per layer, with the value of uniform attention next to each number.
-std::string lines_of(const Table& table) {
+std::string lines_of(const LocalityTable& table) {
   std::ostringstream out;
   out << "means over " << table.images << " images, queries and heads; distance and offset as "
       << "shares of the image's side,\nnear: the share of attention within one patch; after each, "
@@ -92,12 +92,13 @@ std::string lines_of(const Table& table) {
   return text;
 }
 
-void print_layers(const Inspection& what, const Table& table) {
+void print_layers(const Inspection& what, const LocalityTable& table) {
   if (what.print) what.print(lines_of(table));
 }
 
 /// Chart of the layers [begin, end): one line each over its sorted heads.
-Chart chart_of(const Table& table, const Quantity& quantity, std::size_t begin, std::size_t end) {
+Chart chart_of(const LocalityTable& table, const Quantity& quantity, std::size_t begin,
+               std::size_t end) {
   Chart chart;
   const std::string first = end - begin > 1 ? "s " + std::to_string(begin + 1) + " to " : " ";
   chart.title = quantity.title + ", layer" + first + std::to_string(end);
@@ -117,7 +118,7 @@ Chart chart_of(const Table& table, const Quantity& quantity, std::size_t begin, 
 }
 
 /// Three charts on one scale: the first, middle and last third of the layers.
-std::vector<Chart> charts_of(const Table& table, const Quantity& quantity) {
+std::vector<Chart> charts_of(const LocalityTable& table, const Quantity& quantity) {
   const std::size_t blocks = table.heads.size(), parts = blocks < 3 ? 1 : 3;
   std::vector<Chart> charts;
   for (std::size_t part = 0; part < parts; ++part) {
@@ -127,7 +128,7 @@ std::vector<Chart> charts_of(const Table& table, const Quantity& quantity) {
 }
 
 void inspect_heads(const Inspection& what, const Quantity& quantity, OutputFolder& output) {
-  const Table table = locality_of(what);
+  const LocalityTable table = locality_of(what);
   Csv csv("layer,head,images,share_of_side,pixels,uniform_share_of_side");
   for (std::size_t block = 0; block < table.heads.size(); ++block) {
     for (std::size_t head = 0; head < table.heads[block].size(); ++head) {
@@ -159,7 +160,7 @@ void attention_offset(const Inspection& what, OutputFolder& output) {
 }
 
 void locality(const Inspection& what, OutputFolder& output) {
-  const Table table = locality_of(what);
+  const LocalityTable table = locality_of(what);
   const std::vector<Locality> means = means_of(table);
   Csv csv("layer,images,distance,uniform_distance,offset,uniform_offset,near,uniform_near");
   Chart chart{"Attention, means over heads",

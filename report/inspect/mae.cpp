@@ -11,8 +11,9 @@
 namespace fovea::inspect {
 namespace {
 
-Tile tile_of(const Tensor& image, const Normalization& normalization, std::string caption = "") {
-  Tile tile;
+PictureTile tile_of(const Tensor& image, const Normalization& normalization,
+                    std::string caption = "") {
+  PictureTile tile;
   tile.map = contact_sheet(image, normalization);
   tile.caption = std::move(caption);
   return tile;

@@ -128,7 +128,7 @@ double nonlocality(const SquareMap& phi, const NormalizedDistance& distance) {
   return sums[0] / static_cast<double>(phi.size * phi.size);
 }
 
-Mixture mixture_of(const BlockAttention& block, const BlockAttention::Place& at,
+Mixture mixture_of(const BlockAttention& block, const BlockAttention::HeadIndex& at,
                    const NormalizedDistance& distance) {
   const std::int64_t prefix = block.layout().prefix;
   const SquareMap content = without_prefix(block.content(at), prefix);
@@ -155,7 +155,7 @@ Mixture mixture_of(const BlockAttention& block, const BlockAttention::Place& at,
           1 / std::sqrt(sums[4])};
 }
 
-std::vector<double> mixed_row(const BlockAttention& block, const BlockAttention::Place& at,
+std::vector<double> mixed_row(const BlockAttention& block, const BlockAttention::HeadIndex& at,
                               std::int64_t query) {
   const std::int64_t prefix = block.layout().prefix;
   const SquareMap content = without_prefix(block.content(at), prefix);

@@ -49,11 +49,12 @@ struct Mixture {
   double omega_c = 0, omega_p = 0, omega_a = 0;  ///< nonlocality of Phi_c, Phi_p, Phi_a
   double psi_c = 0, psi_p = 0;  ///< impact 1 / |Phi_a - Phi_c|, 1 / |Phi_a - Phi_p|, Frobenius
 };
-[[nodiscard]] Mixture mixture_of(const BlockAttention& block, const BlockAttention::Place& at,
+[[nodiscard]] Mixture mixture_of(const BlockAttention& block, const BlockAttention::HeadIndex& at,
                                  const NormalizedDistance& distance);
 /// Phi_a[q, :] for one query.
 [[nodiscard]] std::vector<double> mixed_row(const BlockAttention& block,
-                                            const BlockAttention::Place& at, std::int64_t query);
+                                            const BlockAttention::HeadIndex& at,
+                                            std::int64_t query);
 
 /// The rings around a patch: visual field of 5, 40, 120 and 220 degrees (PerViT eq. 11).
 enum class Region { central, para_central, mid_peripheral, far_peripheral };

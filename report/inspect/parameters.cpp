@@ -146,10 +146,10 @@ std::string draw_magnitudes(const Inspection& what, const PegKernels& kernels,
   grid.y_label = "row of the kernel";
   grid.column_labels = grid.row_labels = numbers_every(kernels.size, grid.side);
   for (std::int64_t y = 0; y < kernels.size; ++y) {
-    std::vector<Tile>& row = grid.rows.emplace_back();
+    std::vector<PictureTile>& row = grid.rows.emplace_back();
     for (std::int64_t x = 0; x < kernels.size; ++x) {
       const std::vector<double> mean{means[static_cast<std::size_t>(y * kernels.size + x)]};
-      Tile tile{paint({mean, 1, range, Palette::viridis})};
+      PictureTile tile{paint({mean, 1, range, Palette::viridis})};
       if (has_numbers) tile.caption = short_number(mean.front());
       row.push_back(std::move(tile));
     }

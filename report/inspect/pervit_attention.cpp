@@ -23,7 +23,7 @@ TileGrid start_picture(const Inspection& what, const PositionBlock& block,
   grid.bar = relative_color_bar("attention, each map in its own range");
   grid.row_labels = {"position"};
   grid.column_labels = {"image"};
-  std::vector<Tile> top(1);
+  std::vector<PictureTile> top(1);
   for (const PositionHead& head : block.heads) {
     grid.column_labels.push_back("head " + std::to_string(head.head));
     top.push_back(center_tile(head, block.grid, layout));
@@ -38,16 +38,16 @@ struct ImageRow {
   std::string name;
 };
 
-std::vector<Tile> mixed_row_of(const BlockAttention& block, std::int64_t image,
-                               const ImageRow& shown, Csv& csv) {
+std::vector<PictureTile> mixed_row_of(const BlockAttention& block, std::int64_t image,
+                                      const ImageRow& shown, Csv& csv) {
   const PatchGrid grid = block.grid();
-  Tile first;
+  PictureTile first;
   first.map = shown.picture;
   first.mark = patch_area(grid.center(), grid, block.layout());
-  std::vector<Tile> row{std::move(first)};
+  std::vector<PictureTile> row{std::move(first)};
   for (std::int64_t head = 0; head < block.heads(); ++head) {
     const std::vector<double> values = mixed_row(block, {image, head}, grid.center());
-    Tile tile = key_tile({values, grid, &block.layout()});
+    PictureTile tile = key_tile({values, grid, &block.layout()});
     tile.background = shown.background;
     tile.mark = row.front().mark;
     row.push_back(std::move(tile));

@@ -53,7 +53,7 @@ void draw_trained(const Inspection& what, OutputFolder& output) {
                 return std::pair(a.nonlocality, a.head) < std::pair(b.nonlocality, b.head);
               });
     for (std::size_t i = 0; i < block.heads.size(); ++i) {
-      Tile tile = center_tile(block.heads[i], block.grid, layout);
+      PictureTile tile = center_tile(block.heads[i], block.grid, layout);
       tile.caption = range_text(block.heads[i].center);
       grid.rows[i].push_back(std::move(tile));
     }
@@ -119,11 +119,11 @@ void draw_initial(const Inspection& what, OutputFolder& output) {
   for (const auto& [label, init] : init_rows(layout.blocks)) {
     set_gates(*fresh, init);
     grid.row_labels.push_back(label);
-    std::vector<Tile>& tiles = grid.rows.emplace_back();
+    std::vector<PictureTile>& tiles = grid.rows.emplace_back();
     for (const PositionBlock& block : position_blocks(*fresh, false)) {
       const PositionHead& head = block.heads.front();
       const auto i = static_cast<std::size_t>(block.block);
-      Tile tile = center_tile(head, block.grid, layout);
+      PictureTile tile = center_tile(head, block.grid, layout);
       tile.map = paint({head.center, block.grid.width, {0, 1}, Palette::viridis});
       tile.caption = range_text(head.center);
       tiles.push_back(std::move(tile));

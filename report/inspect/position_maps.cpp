@@ -9,7 +9,7 @@
 namespace fovea::inspect {
 namespace {
 
-PositionHead measure(const BlockAttention& block, const BlockAttention::Place& at,
+PositionHead measure(const BlockAttention& block, const BlockAttention::HeadIndex& at,
                      bool region_mean) {
   const SquareMap phi = block.gate(at);
   const PatchGrid grid = block.grid();
@@ -34,7 +34,7 @@ void add(PositionHead& sum, const PositionHead& part, double weight) {
 
 /// Adds one image's maps of a block to the means.
 void accumulate(std::vector<PositionBlock>& blocks, const BlockAttention& block,
-                const BlockAttention::Place& at, double weight, bool region_mean) {
+                const BlockAttention::HeadIndex& at, double weight, bool region_mean) {
   auto found = std::find_if(blocks.begin(), blocks.end(), [&](const PositionBlock& known) {
     return known.block == block.block();
   });
@@ -88,8 +88,9 @@ std::vector<PositionBlock> position_blocks(const Inspection& what) {
   return blocks;
 }
 
-Tile center_tile(const PositionHead& head, const PatchGrid& grid, const TokenLayout& layout) {
-  Tile tile = key_tile({head.center, grid, &layout});
+PictureTile center_tile(const PositionHead& head, const PatchGrid& grid,
+                        const TokenLayout& layout) {
+  PictureTile tile = key_tile({head.center, grid, &layout});
   if (rows_are_equal(head.center, grid.width)) {
     tile.map = paint({head.center, grid.width, {0, 1}, Palette::viridis});
   }

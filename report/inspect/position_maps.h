@@ -29,7 +29,7 @@ struct PositionBlock {
 [[nodiscard]] std::vector<PositionBlock> position_blocks(Model& model, bool region_mean);
 
 /// A tile of Phi_p[center, :] with the centre marked. If all values are equal, the range is [0, 1].
-[[nodiscard]] Tile center_tile(const PositionHead& head, const PatchGrid& grid,
-                               const TokenLayout& layout);
+[[nodiscard]] PictureTile center_tile(const PositionHead& head, const PatchGrid& grid,
+                                      const TokenLayout& layout);
 
 }  // namespace fovea::inspect

@@ -53,7 +53,7 @@ class Drawing {
  private:
   [[nodiscard]] bool has_captions() const {
     for (const auto& row : grid_.rows) {
-      for (const Tile& tile : row) {
+      for (const PictureTile& tile : row) {
         if (!tile.caption.empty()) return true;
       }
     }
@@ -125,7 +125,7 @@ class Drawing {
             area.height * box.height};
   }
 
-  void draw_tile(const Tile& tile, std::size_t row, std::size_t column) {
+  void draw_tile(const PictureTile& tile, std::size_t row, std::size_t column) {
     const SvgBox box{left_ + static_cast<double>(column) * (width_ + grid_.gap),
                      top_ + static_cast<double>(row) * row_step(), width_, height_};
     const bool has_background = tile.background.height > 0;

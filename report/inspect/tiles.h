@@ -17,7 +17,7 @@ struct TileArea {
   double top = 0, left = 0, height = 1, width = 1;
 };
 
-struct Tile {
+struct PictureTile {
   Image map;           ///< empty: no map
   TileArea area{};     ///< area covered by the map
   Image background{};  ///< picture below the map; empty: none
@@ -41,7 +41,7 @@ struct TileGrid {
   std::vector<std::string> notes{};  ///< lines below the title
   std::vector<std::string> row_labels{}, column_labels{};
   std::string x_label{}, y_label{};
-  std::vector<std::vector<Tile>> rows;
+  std::vector<std::vector<PictureTile>> rows;
   std::optional<ColorBar> bar{};
   double side = 120;  ///< longer side of a tile in pixels
   double aspect = 1;  ///< height of a tile over its width

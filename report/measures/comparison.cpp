@@ -108,7 +108,7 @@ MeasureRow measure(const SetFeatures& set, const Reference& reference, std::int6
   return row;
 }
 
-std::string comparison_table(const Comparison& c, const std::string& settings) {
+std::string comparison_table(const FeatureComparison& c, const std::string& settings) {
   const bool has_spatial = !c.space.spatial_distance.empty();
   const bool has_accuracy =
       std::any_of(c.rows.begin(), c.rows.end(), [](const MeasureRow& row) { return row.accuracy; });
@@ -141,11 +141,12 @@ std::string comparison_table(const Comparison& c, const std::string& settings) {
   return text;
 }
 
-std::string comparisons_json(std::span<const Comparison> comparisons, const std::string& settings) {
+std::string comparisons_json(std::span<const FeatureComparison> comparisons,
+                             const std::string& settings) {
   ordered_json all = ordered_json::object();
   if (!settings.empty()) all["samples"] = ordered_json::parse(settings);
   all["comparisons"] = ordered_json::array();
-  for (const Comparison& c : comparisons) {
+  for (const FeatureComparison& c : comparisons) {
     ordered_json j{{"distance", c.space.distance},
                    {"protocol", c.space.protocol},
                    {"network", c.space.network},

@@ -45,7 +45,7 @@ struct Reference {
                                  std::int64_t k);
 
 /// The rows measured in one network's features.
-struct Comparison {
+struct FeatureComparison {
   SpaceInfo space;
   std::string sha256;  ///< of the weights' file
   std::string reference;
@@ -55,9 +55,9 @@ struct Comparison {
 };
 
 /// `settings` is JSON about the samples, or empty.
-[[nodiscard]] std::string comparison_table(const Comparison& comparison,
+[[nodiscard]] std::string comparison_table(const FeatureComparison& comparison,
                                            const std::string& settings);
-[[nodiscard]] std::string comparisons_json(std::span<const Comparison> comparisons,
+[[nodiscard]] std::string comparisons_json(std::span<const FeatureComparison> comparisons,
                                            const std::string& settings);
 
 }  // namespace fovea

@@ -176,7 +176,7 @@ TEST_CASE("maps of a block: content, bias, softmax with and without the class to
   CHECK(block.images() == 2);
   CHECK(block.tokens() == 7);
   CHECK(block.grid().height == 2);
-  const BlockAttention::Place place{1, 1};
+  const BlockAttention::HeadIndex place{1, 1};
   const SquareMap weights = block.weights(place), patches = block.patch_weights(place);
   for (int q = 0; q < 7; ++q) {
     double all = 0, patch_sum = 0;

@@ -93,7 +93,7 @@ TEST_CASE("pictures inside of SVG: base64, and stored once") {
 
 TEST_CASE("a grid of tiles holds its labels, captions, marks and the colour bar") {
   const std::vector<double> values = {0, 1, 2, 3};
-  Tile tile{paint({values, 2, range_of(values), Palette::viridis})};
+  PictureTile tile{paint({values, 2, range_of(values), Palette::viridis})};
   tile.caption = "0 to 3";
   tile.mark = TileArea{0, 0, 0.5, 0.5};
   TileGrid grid;

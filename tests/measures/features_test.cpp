@@ -147,14 +147,14 @@ TEST_CASE("a classifier's features are what its head reads") {
 }
 
 TEST_CASE("only Inception's distance is called FID") {
-  const Comparison c{{"FD(run)", "", "vit", "w", "p", true},
-                     "12",
-                     "real",
-                     2,
-                     3,
-                     5000,
-                     {{"samples", "s", 4, 5, 0.25, {}, 0.5, 1.0, 0.0, 2.0, 0.75}},
-                     {"a note"}};
+  const FeatureComparison c{{"FD(run)", "", "vit", "w", "p", true},
+                            "12",
+                            "real",
+                            2,
+                            3,
+                            5000,
+                            {{"samples", "s", 4, 5, 0.25, {}, 0.5, 1.0, 0.0, 2.0, 0.75}},
+                            {"a note"}};
   const std::string table = comparison_table(c, R"({"sampler": "ddim", "seed": 3})");
   CHECK(table.find("FD(run)") != std::string::npos);
   CHECK(table.find("FID") == std::string::npos);
@@ -162,7 +162,7 @@ TEST_CASE("only Inception's distance is called FID") {
   CHECK(table.find("sha256 12") != std::string::npos);
   CHECK(table.find("note: a note") != std::string::npos);
   const auto j =
-      nlohmann::json::parse(comparisons_json(std::vector<Comparison>{c}, R"({"seed": 3})"));
+      nlohmann::json::parse(comparisons_json(std::vector<FeatureComparison>{c}, R"({"seed": 3})"));
   CHECK(j["samples"]["seed"] == 3);
   const auto row = j["comparisons"][0]["rows"][0];
   CHECK(row["FD(run)"] == 0.25);

@@ -84,10 +84,11 @@ void GradientSet::add(const std::string& where, const Tensor& ours, const Tensor
   items_.push_back(item);
 }
 
-std::vector<Comparison> GradientSet::compare(Precision precision, std::string_view family) const {
+std::vector<TensorComparison> GradientSet::compare(Precision precision,
+                                                   std::string_view family) const {
   const double zero_bound = tolerance(precision).zero_gradient;
   const double bound = gradient_bound(precision, family);
-  std::vector<Comparison> results;
+  std::vector<TensorComparison> results;
   for (const Item& item : items_) {
     if (item.zero_in_theory) {
       results.push_back({item.name, ratio(item.ours, largest_), zero_bound});
@@ -174,7 +175,8 @@ void Case::compare_pairs(const std::string& name, const std::vector<Pair>& ours)
 }
 
 void Case::compare_gradients(const GradientSet& set) {
-  for (Comparison& c : set.compare(options.precision, family)) results.push_back(std::move(c));
+  for (TensorComparison& c : set.compare(options.precision, family))
+    results.push_back(std::move(c));
 }
 
 void Case::finish() const {

@@ -24,7 +24,8 @@ class GradientSet {
   void add(const std::string& where, const Tensor& ours, const Tensor& reference,
            bool zero_in_theory);
   /// `family` is that of the file.
-  [[nodiscard]] std::vector<Comparison> compare(Precision precision, std::string_view family) const;
+  [[nodiscard]] std::vector<TensorComparison> compare(Precision precision,
+                                                      std::string_view family) const;
 
  private:
   struct Item {
@@ -45,7 +46,7 @@ class Case {
   nlohmann::json config;
   std::set<std::string> zero_grad;
   Options options;
-  std::vector<Comparison> results;
+  std::vector<TensorComparison> results;
   std::map<std::string, Tensor> outputs;  ///< our outputs by their names in the file
 
   [[nodiscard]] bool has(const std::string& name) const { return file_.tensors.contains(name); }

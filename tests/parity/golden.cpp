@@ -61,7 +61,7 @@ std::string one_line(std::string_view text) {
 }
 
 /// Error as a fraction of its bound; NaN counts as the largest.
-double used(const Comparison& c) {
+double used(const TensorComparison& c) {
   if (c.error == 0) return 0;  // the bound may be 0 too
   return c.error >= 0 ? c.error / c.bound : std::numeric_limits<double>::infinity();
 }
@@ -80,8 +80,8 @@ Precision parse_precision(std::string_view text) {
 }
 
 bool Report::ok() const {
-  return reason.empty() &&
-         std::all_of(results.begin(), results.end(), [](const Comparison& c) { return c.ok(); });
+  return reason.empty() && std::all_of(results.begin(), results.end(),
+                                       [](const TensorComparison& c) { return c.ok(); });
 }
 
 Report check_file(const std::filesystem::path& path, const Options& options) {
@@ -108,16 +108,16 @@ void print(std::ostream& out, const Report& report) {
   if (report.ok()) {
     const auto worst = std::max_element(
         report.results.begin(), report.results.end(),
-        [](const Comparison& a, const Comparison& b) { return used(a) < used(b); });
+        [](const TensorComparison& a, const TensorComparison& b) { return used(a) < used(b); });
     out << "ok  " << report.name << "  worst " << worst->error << ' ' << one_line(worst->name)
         << '\n';
   } else if (!report.reason.empty()) {
     out << "FAIL " << report.name << ' ' << one_line(report.reason) << '\n';
   } else {
     const auto failed = std::count_if(report.results.begin(), report.results.end(),
-                                      [](const Comparison& c) { return !c.ok(); });
+                                      [](const TensorComparison& c) { return !c.ok(); });
     out << "FAIL " << report.name << ' ' << failed << (failed == 1 ? " tensor\n" : " tensors\n");
-    for (const Comparison& c : report.results) {
+    for (const TensorComparison& c : report.results) {
       if (!c.ok()) out << "  " << one_line(c.name) << ' ' << c.error << " > " << c.bound << '\n';
     }
   }

@@ -37,7 +37,7 @@ struct Options {
 };
 
 /// The comparison of one tensor of a file with ours.
-struct Comparison {
+struct TensorComparison {
   std::string name;
   double error = 0;  ///< relative error
   double bound = 0;
@@ -45,9 +45,9 @@ struct Comparison {
 };
 
 struct Report {
-  std::string name;                 ///< file name without folder and extension
-  std::string reason;               ///< error that prevented the check; empty if there was none
-  std::vector<Comparison> results;  ///< all compared tensors
+  std::string name;    ///< file name without folder and extension
+  std::string reason;  ///< error that prevented the check; empty if there was none
+  std::vector<TensorComparison> results;  ///< all compared tensors
 
   [[nodiscard]] bool ok() const;
 };

@@ -35,7 +35,7 @@ OptimizerCase read_train_case(json config) {
   ConfigReader r("train config", config);
   r.require("optimizer");
   const bool is_sgd = r.read_name("optimizer", {"adamw", "sgd"}, "adamw") == "sgd";
-  Moments moments = moments_of(t.optimizer);
+  MomentDecay moments = moment_decay_of(t.optimizer);
   std::array<double, 2> betas{moments.beta1, moments.beta2};
   r.read_pair("betas", betas, 0, 1);
   t.optimizer.beta1 = betas[0];
@@ -85,8 +85,8 @@ Curve train(Case& c, const OptimizerCase& t, Model& model, Ema* ema) {
 
 /// ||p - final|| / ||final - param||: the error relative to the change by training, or to the
 /// parameter itself if training did not change it.
-Comparison distance(const std::string& name, const Tensor& ours, const Tensor& start,
-                    const Tensor& end, Precision precision) {
+TensorComparison distance(const std::string& name, const Tensor& ours, const Tensor& start,
+                          const Tensor& end, Precision precision) {
   const auto subtract = [](const Tensor& a, const Tensor& b) {
     std::vector<double> x = a.to_vector();
     const std::vector<double> y = b.to_vector();
