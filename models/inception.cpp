@@ -20,7 +20,7 @@
 namespace fovea {
 namespace inception {
 
-using Pair = std::array<std::int64_t, 2>;  // (height, width)
+using HeightWidth = std::array<std::int64_t, 2>;  // (height, width)
 
 constexpr double kNormEps = 1e-3;
 
@@ -64,9 +64,9 @@ struct Path {
 };
 
 struct Window {
-  Pair kernel{1, 1};
+  HeightWidth kernel{1, 1};
   std::int64_t stride = 1;
-  Pair padding{0, 0};
+  HeightWidth padding{0, 0};
 };
 constexpr Window k3x3{{3, 3}, 1, {1, 1}}, k3x3Valid{{3, 3}}, k3x3Halving{{3, 3}, 2};
 constexpr Window k5x5{{5, 5}, 1, {2, 2}}, k1x7{{1, 7}, 1, {0, 3}}, k7x1{{7, 1}, 1, {3, 0}};

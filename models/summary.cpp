@@ -83,7 +83,7 @@ void fold(SummaryNode& node) {
   node.children = std::move(folded);
 }
 
-struct Row {
+struct SummaryRow {
   std::string tree, shape, parameters, multiply_adds;
 };
 
@@ -122,8 +122,8 @@ void print_position_attention(std::ostream& out, const Model& model, std::int64_
       << "; computed once for all images, not counted in the multiply-adds\n";
 }
 
-void add_rows(std::vector<Row>& rows, const SummaryNode& node, std::int64_t depth) {
-  Row row;
+void add_rows(std::vector<SummaryRow>& rows, const SummaryNode& node, std::int64_t depth) {
+  SummaryRow row;
   row.tree = std::string(static_cast<std::size_t>(2 * depth), ' ') + node.name;
   if (node.repeats > 1) row.tree += " (" + std::to_string(node.repeats) + " times, each:)";
   row.shape = node.shape;
@@ -192,20 +192,20 @@ MemoryCost measure_memory(Model& model) {
 
 void print_summary(std::ostream& out, Model& model) {
   const SummaryNode root = summarize(model);
-  std::vector<Row> rows{{"module", "output", "parameters", "multiply-adds"}};
+  std::vector<SummaryRow> rows{{"module", "output", "parameters", "multiply-adds"}};
   add_rows(rows, root, 0);
-  Row widest;
+  SummaryRow widest;
   const auto widen = [](std::string& width, const std::string& cell) {
     if (cell.size() > width.size()) width = cell;
   };
-  for (const Row& row : rows) {
+  for (const SummaryRow& row : rows) {
     widen(widest.tree, row.tree);
     widen(widest.shape, row.shape);
     widen(widest.parameters, row.parameters);
     widen(widest.multiply_adds, row.multiply_adds);
   }
   const auto width = [](const std::string& cell) { return static_cast<int>(cell.size()) + 2; };
-  for (const Row& row : rows) {
+  for (const SummaryRow& row : rows) {
     out << std::left << std::setw(width(widest.tree)) << row.tree << std::setw(width(widest.shape))
         << row.shape << std::right << std::setw(width(widest.parameters)) << row.parameters
         << std::setw(width(widest.multiply_adds)) << row.multiply_adds << '\n';

@@ -11,7 +11,7 @@
 namespace fovea {
 namespace {
 
-enum Place : std::size_t { kImage, kCategory, kBox, kScore };  // in the table
+enum ResultMember : std::size_t { kImage, kCategory, kBox, kScore };  // in the table
 constexpr auto kMembers = std::to_array<EntryMember>({{"", "image_id", EntryKind::whole},
                                                       {"", "category_id", EntryKind::whole},
                                                       {"", "bbox", EntryKind::box},

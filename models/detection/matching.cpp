@@ -115,7 +115,8 @@ class Assignment {
 
 }  // namespace
 
-std::vector<Pair> match(std::span<const double> cost, std::int64_t queries, std::int64_t targets) {
+std::vector<MatchedPair> match(std::span<const double> cost, std::int64_t queries,
+                               std::int64_t targets) {
   check(queries >= 0 && targets >= 0 && static_cast<std::int64_t>(cost.size()) == queries * targets,
         "match: got ", cost.size(), " costs for ", queries, " queries and ", targets,
         " targets, expected their product");
@@ -129,13 +130,13 @@ std::vector<Pair> match(std::span<const double> cost, std::int64_t queries, std:
   const Costs costs{cost, std::min(queries, targets), std::max(queries, targets), is_transposed};
   Assignment assignment(costs);
   for (std::int64_t row = 0; row < costs.rows; ++row) assignment.add(row);
-  std::vector<Pair> pairs;
+  std::vector<MatchedPair> pairs;
   for (std::int64_t row = 0; row < costs.rows; ++row) {
     const std::int64_t column = assignment.column_of(row);
-    pairs.push_back(is_transposed ? Pair{column, row} : Pair{row, column});
+    pairs.push_back(is_transposed ? MatchedPair{column, row} : MatchedPair{row, column});
   }
   std::sort(pairs.begin(), pairs.end(),
-            [](const Pair& a, const Pair& b) { return a.query < b.query; });
+            [](const MatchedPair& a, const MatchedPair& b) { return a.query < b.query; });
   return pairs;
 }
 

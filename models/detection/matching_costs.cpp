@@ -38,8 +38,8 @@ Tensor class_cost(const Tensor& logits, const Tensor& labels, ClassLoss class_lo
 }
 
 /// min(Q, T) pairs (i, i).
-std::vector<Pair> pairs_in_order(std::int64_t queries, std::int64_t targets) {
-  std::vector<Pair> pairs;
+std::vector<MatchedPair> pairs_in_order(std::int64_t queries, std::int64_t targets) {
+  std::vector<MatchedPair> pairs;
   for (std::int64_t i = 0; i < std::min(queries, targets); ++i) pairs.push_back({i, i});
   return pairs;
 }
@@ -65,8 +65,8 @@ MatchingCosts matching_costs(const Predictions& predictions, const Objects& obje
                        {queries, count})};
 }
 
-std::vector<Pair> match_objects(const Predictions& predictions, const Objects& objects,
-                                const SetLossOptions& options) {
+std::vector<MatchedPair> match_objects(const Predictions& predictions, const Objects& objects,
+                                       const SetLossOptions& options) {
   if (objects.count() == 0) return {};
   const NoGrad off_the_tape;
   const MatchingCosts costs = matching_costs(predictions, objects, options.class_loss);

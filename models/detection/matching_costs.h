@@ -57,8 +57,8 @@ struct MatchingCosts {
 
 /// The pairs of least class_weight classes + box_weight l1 - giou_weight giou. If a prediction is
 /// not finite, objects are matched in their order, so that the loss is computed and is not finite.
-[[nodiscard]] std::vector<Pair> match_objects(const Predictions& predictions,
-                                              const Objects& objects,
-                                              const SetLossOptions& options);
+[[nodiscard]] std::vector<MatchedPair> match_objects(const Predictions& predictions,
+                                                     const Objects& objects,
+                                                     const SetLossOptions& options);
 
 }  // namespace fovea

@@ -17,7 +17,7 @@ namespace fovea {
 namespace {
 
 using ImageTargets = std::vector<Objects>;
-using LayerMatches = std::vector<std::vector<Pair>>;  ///< by image
+using LayerMatches = std::vector<std::vector<MatchedPair>>;  ///< by image
 
 /// The predictions of one decoder layer: logits [B, Q, C], boxes [B, Q, 4].
 struct Layer {
@@ -60,7 +60,7 @@ void check_given(const Matches& given, const Tensor& logits, const ImageTargets&
     check(layer.size() == targets.size(), "set_loss: got matches of ", layer.size(),
           " images, expected ", targets.size());
     for (std::size_t image = 0; image < layer.size(); ++image) {
-      for (const Pair& pair : layer[image]) {
+      for (const MatchedPair& pair : layer[image]) {
         const std::int64_t count = targets[image].count();
         check(pair.query >= 0 && pair.query < logits.size(2) && pair.target >= 0 &&
                   pair.target < count,
@@ -89,7 +89,7 @@ template <class Visit>
 void for_each_pair(const LayerMatches& matches, const ImageTargets& targets, std::int64_t queries,
                    const Visit& visit) {
   for (std::size_t image = 0; image < matches.size(); ++image) {
-    for (const Pair& pair : matches[image]) {
+    for (const MatchedPair& pair : matches[image]) {
       visit(static_cast<std::int64_t>(image) * queries + pair.query, targets[image],
             static_cast<std::size_t>(pair.target));
     }

@@ -10,7 +10,7 @@
 namespace fovea {
 
 /// Pairs by [layer][image].
-using Matches = std::vector<std::vector<std::vector<Pair>>>;
+using Matches = std::vector<std::vector<std::vector<MatchedPair>>>;
 
 struct SetLoss {
   Tensor total;  ///< weighted sum of all parts, a scalar

@@ -18,8 +18,8 @@ using Run = std::function<Tensor(std::span<const Tensor> inputs, Context& ctx)>;
 /// A leaf in place of an input, and its value for the block. An op separates the two: gradients of
 /// a leaf may be accumulated inside a matrix product, which rounds differently from accumulation on
 /// the tape.
-struct Entry {
-  explicit Entry(const Tensor& input) : leaf(input.detach()) {
+struct RecomputeInput {
+  explicit RecomputeInput(const Tensor& input) : leaf(input.detach()) {
     leaf.set_requires_grad();
     value = record("recompute_entry", leaf.detach(), {leaf}, {},
                    [](const GradArgs& g) -> Grads { return {g.dy}; });
@@ -35,7 +35,7 @@ Grads differentiate(const Run& block, std::span<const Tensor> inputs, Context ct
   {
     const WithGrad recording;
     for (const Tensor& input : inputs) {
-      const Entry entry(input);
+      const RecomputeInput entry(input);
       leaves.push_back(entry.leaf);
       values.push_back(entry.value);
     }

@@ -59,8 +59,10 @@ TEST_CASE("the weights decide which term matters") {
       from_values({2, 2}, {-3, 0, 3, 0}, kF64),
       from_values({2, 4}, {0.5, 0.5, 0.2, 0.4, 0.45, 0.5, 0.2, 0.4}, kF64)};
   const Objects object{{0}, {0.5, 0.5, 0.2, 0.4}};
-  CHECK(match_objects(predictions, object, {.class_weight = 0.1}) == std::vector<Pair>{{0, 0}});
-  CHECK(match_objects(predictions, object, {.class_weight = 10}) == std::vector<Pair>{{1, 0}});
+  CHECK(match_objects(predictions, object, {.class_weight = 0.1}) ==
+        std::vector<MatchedPair>{{0, 0}});
+  CHECK(match_objects(predictions, object, {.class_weight = 10}) ==
+        std::vector<MatchedPair>{{1, 0}});
   CHECK(match_objects(predictions, Objects{}, {}).empty());
 }
 

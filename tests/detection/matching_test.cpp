@@ -22,9 +22,10 @@ std::vector<double> random_costs(std::int64_t queries, std::int64_t targets, std
 }
 
 double cost_of(const std::vector<double>& cost, std::int64_t targets,
-               const std::vector<Pair>& pairs) {
+               const std::vector<MatchedPair>& pairs) {
   double sum = 0;
-  for (const Pair& p : pairs) sum += cost[static_cast<std::size_t>(p.query * targets + p.target)];
+  for (const MatchedPair& p : pairs)
+    sum += cost[static_cast<std::size_t>(p.query * targets + p.target)];
   return sum;
 }
 
@@ -47,7 +48,7 @@ double least_cost(const std::vector<double>& cost, std::int64_t queries, std::in
 }
 
 /// Queries ascend, and no query and no target occurs twice.
-bool is_matching(const std::vector<Pair>& pairs) {
+bool is_matching(const std::vector<MatchedPair>& pairs) {
   std::set<std::int64_t> targets;
   for (std::size_t i = 0; i < pairs.size(); ++i) {
     if (i > 0 && pairs[i].query <= pairs[i - 1].query) return false;
@@ -65,7 +66,7 @@ TEST_CASE("no permutation is cheaper, whatever the shape") {
       CAPTURE(targets);
       const auto cost =
           random_costs(queries, targets, static_cast<std::uint64_t>(10 * queries + targets));
-      const std::vector<Pair> pairs = match(cost, queries, targets);
+      const std::vector<MatchedPair> pairs = match(cost, queries, targets);
       CHECK(pairs.size() == static_cast<std::size_t>(std::min(queries, targets)));
       CHECK(is_matching(pairs));
       CHECK(cost_of(cost, targets, pairs) ==
@@ -76,19 +77,19 @@ TEST_CASE("no permutation is cheaper, whatever the shape") {
 
 TEST_CASE("the cheapest query is not always taken") {
   // Target 0 fits query 0 best, but target 1 needs it more.
-  CHECK(match(std::vector<double>{1, 2, 3, 90}, 2, 2) == std::vector<Pair>{{0, 1}, {1, 0}});
+  CHECK(match(std::vector<double>{1, 2, 3, 90}, 2, 2) == std::vector<MatchedPair>{{0, 1}, {1, 0}});
 }
 
 TEST_CASE("equal costs give one of the matchings, the same every time") {
   const std::vector<double> cost(5 * 3, 0.25);
-  const std::vector<Pair> pairs = match(cost, 5, 3);
+  const std::vector<MatchedPair> pairs = match(cost, 5, 3);
   CHECK(pairs.size() == 3);
   CHECK(is_matching(pairs));
   CHECK(match(cost, 5, 3) == pairs);
 }
 
 TEST_CASE("one target takes its cheapest query") {
-  CHECK(match(std::vector<double>{3, -1, 2, 0}, 4, 1) == std::vector<Pair>{{1, 0}});
+  CHECK(match(std::vector<double>{3, -1, 2, 0}, 4, 1) == std::vector<MatchedPair>{{1, 0}});
 }
 
 TEST_CASE("without queries or targets there are no pairs") {

@@ -70,7 +70,7 @@ TEST_CASE("the class term weighs every query, and is divided by the weights") {
     double sum = 0, weights = 0;
     for (std::int64_t b = 0; b < 3; ++b) {
       std::vector<std::size_t> labels(5, 3);  // the last class: no object
-      for (const Pair& pair :
+      for (const MatchedPair& pair :
            loss.matches[static_cast<std::size_t>(l)][static_cast<std::size_t>(b)]) {
         labels[static_cast<std::size_t>(pair.query)] =
             static_cast<std::size_t>(batch.targets[static_cast<std::size_t>(b)]
@@ -97,7 +97,7 @@ TEST_CASE("L1 and GIoU terms are sums over the pairs of all images, over the num
         const Objects& objects = batch.targets[static_cast<std::size_t>(b)];
         const auto& pairs = loss.matches[static_cast<std::size_t>(l)][static_cast<std::size_t>(b)];
         CHECK(pairs.size() == objects.labels.size());
-        for (const Pair& pair : pairs) {
+        for (const MatchedPair& pair : pairs) {
           const std::vector<double> box = Query(batch, l, b, pair.query).box;
           for (std::size_t i = 0; i < 4; ++i) {
             l1 += std::abs(box[i] - objects.boxes[4 * static_cast<std::size_t>(pair.target) + i]);
@@ -114,7 +114,7 @@ TEST_CASE("boxes that meet their objects cost nothing but their class") {
   const Tensor boxes = from_values(
       {1, 1, 3, 4}, {0.7, 0.6, 0.25, 0.5, 0.1, 0.1, 0.1, 0.1, 0.3, 0.4, 0.2, 0.3}, kF64);
   const SetLoss loss = set_loss(zeros({1, 1, 3, 3}, kF64), boxes, {objects}, kSoftmax);
-  CHECK(loss.matches[0][0] == std::vector<Pair>{{0, 1}, {2, 0}});
+  CHECK(loss.matches[0][0] == std::vector<MatchedPair>{{0, 1}, {2, 0}});
   CHECK(loss.parts.at(0) == Approx(std::log(3.0)).epsilon(1e-12));
   CHECK(loss.parts.at(1) == Approx(0).epsilon(1e-12));
   CHECK(std::abs(loss.parts.at(2)) < 1e-12);
@@ -148,8 +148,8 @@ TEST_CASE("every layer is matched by its own predictions") {
       {2, 1, 2, 4},
       {0.1, 0.1, 0.1, 0.1, 0.5, 0.5, 0.4, 0.4, 0.5, 0.5, 0.4, 0.4, 0.1, 0.1, 0.1, 0.1}, kF64);
   const SetLoss loss = set_loss(zeros({2, 1, 2, 2}, kF64), boxes, {object}, kSoftmax);
-  CHECK(loss.matches[0][0] == std::vector<Pair>{{1, 0}});
-  CHECK(loss.matches[1][0] == std::vector<Pair>{{0, 0}});
+  CHECK(loss.matches[0][0] == std::vector<MatchedPair>{{1, 0}});
+  CHECK(loss.matches[1][0] == std::vector<MatchedPair>{{0, 0}});
 }
 
 TEST_CASE("the loss and its gradients do not depend on the order of the objects") {
@@ -207,7 +207,7 @@ TEST_CASE("more objects than queries: each query has one, and the rest count in 
   const SetLoss loss = batch.loss(kSoftmax);
   CHECK(loss.matches[0][0].size() == 5);
   double l1 = 0;
-  for (const Pair& pair : loss.matches[0][0]) {
+  for (const MatchedPair& pair : loss.matches[0][0]) {
     const std::vector<double> box = Query(batch, 0, 0, pair.query).box;
     for (std::size_t i = 0; i < 4; ++i) {
       l1 += std::abs(box[i] - crowd.boxes[4 * static_cast<std::size_t>(pair.target) + i]);

@@ -11,7 +11,7 @@
 #include "tests/support/thread_world.h"
 #include "train/loop/evaluation_pass.h"
 #include "train/loop/shard_exchange.h"
-#include "train/loop/step_numbers.h"
+#include "train/loop/step_results.h"
 #include "train/optim/optimizer.h"
 
 namespace fovea {
@@ -91,7 +91,7 @@ Tensor loss_of(const Tensor& weight, double slope) { return ops::sum(weight * sl
 /// and the last element of the exchanged gradient, and the samples.
 std::vector<double> step(Exchanging& f) {
   Numbered source(f.part.shards);
-  StepNumbers numbers(0);
+  StepResults numbers(0);
   BatchSource& batches = f.exchange->begin(source, 2);
   for (std::int64_t shard = f.part.shards.first; shard < f.part.shards.end; ++shard) {
     for (int i = 0; i < 2; ++i) {
@@ -116,7 +116,7 @@ TEST_CASE("a single shard has nothing to exchange: its batches and gradients sta
   CHECK(source.taken() == 0);
   CHECK(f.exchange->shards() == Shards{1, 0, 1});
   CHECK(f.exchange->sending(0, true) == nullptr);
-  StepNumbers numbers(0);
+  StepResults numbers(0);
   backward(loss_of(f.weight, 3));
   f.exchange->take(0);
   f.exchange->finish(numbers);

@@ -14,7 +14,7 @@ std::unique_ptr<OnCompleteGradient> Exchange::sending(std::int64_t /*shard*/,
 
 void Exchange::take(std::int64_t /*shard*/) {}
 
-void Exchange::finish(StepNumbers& /*numbers*/) {}
+void Exchange::finish(StepResults& /*numbers*/) {}
 
 Tensor Exchange::squares() const { return gradient_squares(store_); }
 

@@ -21,7 +21,7 @@ class Ema;
 class Optimizer;
 class ParameterStore;
 struct StageTimes;
-class StepNumbers;
+class StepResults;
 class Task;
 
 /// This process's part of every step.
@@ -63,7 +63,7 @@ class Exchange {
   /// store, until finish().
   virtual void take(std::int64_t shard);
   /// Gives the store the gradients and running statistics of all shards, and `numbers` the losses.
-  virtual void finish(StepNumbers& numbers);
+  virtual void finish(StepResults& numbers);
 
   /// gradient_squares() of the whole gradient, wherever its parts are.
   [[nodiscard]] virtual Tensor squares() const;

@@ -69,7 +69,7 @@ class GradientBuckets {
   };
 
   /// Where a parameter lies.
-  struct Place {
+  struct BucketPlace {
     std::size_t bucket = 0;
     std::int64_t begin = 0;  ///< of its elements
   };
@@ -94,7 +94,7 @@ class GradientBuckets {
   Shards shards_;
   Summing summing_;
   std::vector<Bucket> buckets_;
-  std::map<const TensorImpl*, Place> places_;
+  std::map<const TensorImpl*, BucketPlace> places_;
   std::size_t sent_ = 0;         ///< buckets
   std::vector<double> reached_;  ///< 1: the parameter has a gradient
   std::vector<Seen> seen_;

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "data/loading/batch_source.h"
-#include "train/loop/step_numbers.h"
+#include "train/loop/step_results.h"
 #include "train/loop/task.h"
 #include "train/optim/ema.h"
 #include "train/optim/gradients.h"
@@ -79,7 +79,7 @@ std::unique_ptr<OnCompleteGradient> ShardExchange::sending(std::int64_t shard, b
       [this](const Tensor& parameter) { sums_.complete(parameter); });
 }
 
-void ShardExchange::finish(StepNumbers& numbers) {
+void ShardExchange::finish(StepResults& numbers) {
   const StageTimer timer(step_.times.exchange, "exchange");
   prepared_.reset();
   sums_.finish();

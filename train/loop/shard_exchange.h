@@ -21,7 +21,7 @@ class ShardExchange final : public Exchange {
   [[nodiscard]] std::unique_ptr<OnCompleteGradient> sending(std::int64_t shard,
                                                             bool is_last_batch) override;
   void take(std::int64_t shard) override { sums_.take(shard); }
-  void finish(StepNumbers& numbers) override;
+  void finish(StepResults& numbers) override;
   [[nodiscard]] Tensor squares() const override;
   void share_values() override;
   void keep_portions(Optimizer& optimizer, Ema* ema) override;

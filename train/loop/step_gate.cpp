@@ -55,15 +55,15 @@ std::string StepGate::skip_reason(Progress& progress) {
     read_back(progress);
     return reason;
   }
-  for (StepNumbers& step : numbers_.take()) step.add_losses(progress);
+  for (StepResults& step : numbers_.take()) step.add_losses(progress);
   restore_buffers();
   guard_.skip(reason, progress.guard);
   return reason;
 }
 
 void StepGate::read_back(Progress& progress) {
-  std::vector<StepNumbers> unread = numbers_.take();
-  for (StepNumbers& step : unread) {
+  std::vector<StepResults> unread = numbers_.take();
+  for (StepResults& step : unread) {
     const bool has_gradients = &step == &unread.back();  // those of earlier steps are gone
     const std::string of =
         step.step() == progress.step ? "" : " of step " + std::to_string(step.step());

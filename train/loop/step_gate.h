@@ -9,7 +9,7 @@
 
 #include "models/scope.h"
 #include "train/loop/guards.h"
-#include "train/loop/step_numbers.h"
+#include "train/loop/step_results.h"
 
 namespace fovea {
 
@@ -27,7 +27,7 @@ class StepGate {
   [[nodiscard]] bool admit(const TaskLoss& loss, const Batch& batch);
   [[nodiscard]] bool loss_is_bad() { return numbers_.loss_is_bad(); }
   /// The numbers of the current step.
-  [[nodiscard]] StepNumbers& numbers() { return numbers_.current(); }
+  [[nodiscard]] StepResults& numbers() { return numbers_.current(); }
 
   /// Call it when all losses and gradients of the step are there. Skips the step and returns the
   /// reason; or reads it back and returns "". Considers only what is known without waiting for a
@@ -47,7 +47,7 @@ class StepGate {
 
   StepGuard guard_;
   const ParameterStore& store_;
-  DeferredNumbers numbers_;
+  DeferredResults numbers_;
   std::vector<Tensor> buffers_before_;  ///< running statistics before the step
   double gradient_norm_ = 0;
 };

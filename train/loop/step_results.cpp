@@ -1,5 +1,5 @@
 // Losses and gradient norms, packed on the device and read once, on demand.
-#include "train/loop/step_numbers.h"
+#include "train/loop/step_results.h"
 
 #include <cmath>
 #include <utility>
@@ -50,12 +50,12 @@ void BatchLoss::add_to(Progress& progress) {
   for (LossSums* sums : {&progress.epoch, &progress.interval}) sums->add(total_, parts_, samples_);
 }
 
-void StepNumbers::set_gradients(Tensor squares, double scale) {
+void StepResults::set_gradients(Tensor squares, double scale) {
   squares_ = std::move(squares);
   scale_ = scale;
 }
 
-double StepNumbers::loss() {
+double StepResults::loss() {
   double sum = 0, weights = 0;
   for (BatchLoss& batch : losses_) {
     sum += batch.weight() * batch.total();
@@ -64,7 +64,7 @@ double StepNumbers::loss() {
   return sum / weights;
 }
 
-void StepNumbers::gather(Communicator& processes) {
+void StepResults::gather(Communicator& processes) {
   if (processes.size() == 1) return;
   std::vector<double> mine;
   for (BatchLoss& loss : losses_) {
@@ -79,23 +79,23 @@ void StepNumbers::gather(Communicator& processes) {
   }
 }
 
-std::int64_t StepNumbers::samples() const {
+std::int64_t StepResults::samples() const {
   std::int64_t samples = 0;
   for (const BatchLoss& loss : losses_) samples += loss.samples();
   return samples;
 }
 
-double StepNumbers::gradient_norm() {
+double StepResults::gradient_norm() {
   if (squares_.defined()) norm_ = scale_ * std::sqrt(std::exchange(squares_, {}).item());
   return norm_;
 }
 
-void StepNumbers::add_losses(Progress& progress) {
+void StepResults::add_losses(Progress& progress) {
   for (BatchLoss& batch : losses_) batch.add_to(progress);
 }
 
-bool DeferredNumbers::loss_is_bad() { return at_once_ && !std::isfinite(current().loss()); }
+bool DeferredResults::loss_is_bad() { return at_once_ && !std::isfinite(current().loss()); }
 
-std::vector<StepNumbers> DeferredNumbers::take() { return std::exchange(unread_, {}); }
+std::vector<StepResults> DeferredResults::take() { return std::exchange(unread_, {}); }
 
 }  // namespace fovea

@@ -41,9 +41,9 @@ class BatchLoss {
 };
 
 /// Losses and gradient norms of one step. The accessors wait for the device.
-class StepNumbers {
+class StepResults {
  public:
-  explicit StepNumbers(std::int64_t step) : step_(step) {}
+  explicit StepResults(std::int64_t step) : step_(step) {}
 
   [[nodiscard]] std::int64_t step() const { return step_; }  ///< Progress::step during the step
   void add_batch(const TaskLoss& loss, std::int64_t samples, double weight) {
@@ -70,24 +70,24 @@ class StepNumbers {
 };
 
 /// Numbers of the steps that have not been read yet, oldest first.
-class DeferredNumbers {
+class DeferredResults {
  public:
   /// at_once: the numbers of the current step may be read. Otherwise nothing here waits for the
   /// device until take().
-  explicit DeferredNumbers(bool at_once) : at_once_(at_once) {}
+  explicit DeferredResults(bool at_once) : at_once_(at_once) {}
 
   [[nodiscard]] bool at_once() const { return at_once_; }
   void begin(std::int64_t step) { unread_.emplace_back(step); }
   /// Numbers of the current step.
-  [[nodiscard]] StepNumbers& current() { return unread_.back(); }
+  [[nodiscard]] StepResults& current() { return unread_.back(); }
   /// True if the current loss is already known and not finite.
   [[nodiscard]] bool loss_is_bad();
   /// Removes and returns all unread numbers.
-  [[nodiscard]] std::vector<StepNumbers> take();
+  [[nodiscard]] std::vector<StepResults> take();
 
  private:
   bool at_once_;
-  std::vector<StepNumbers> unread_;
+  std::vector<StepResults> unread_;
 };
 
 }  // namespace fovea
