@@ -14,8 +14,8 @@
 #include "engine/parallel.h"
 #include "engine/random.h"
 #include "engine/tensor.h"
+#include "ops/gemm/call.h"
 #include "ops/kernels.h"
-#include "ops/product/call.h"
 
 namespace {
 
@@ -58,7 +58,7 @@ double gflops(const Size& s, GemmLayout layout, int repetitions) {
   if (layout.b_transposed) call.b.row = 1, call.b.col = s.k;
   call.c = {c.raw(), fovea::DType::f32, s.n, {s.m * s.n}};
   const double flops = 2.0 * static_cast<double>(s.batch * s.m * s.n * s.k);
-  return flops / fastest(repetitions, [&] { fovea::ops::kernels({}).product.gemm(call); }) * 1e-9;
+  return flops / fastest(repetitions, [&] { fovea::ops::kernels({}).gemm.multiply(call); }) * 1e-9;
 }
 
 void print(const std::string& what, const Size& s, double rate) {

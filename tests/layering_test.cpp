@@ -98,7 +98,7 @@ bool is_kernel(const std::string& path) {
 Objections computes_above_the_border(const File& file) {
   if (!matches(file.path, "ops/[a-z]+/[a-z_0-9]+\\.(cpp|h)") || is_kernel(file.path)) return {};
   if (file.folder() != "ops" || file.path.starts_with("ops/common/")) return {};
-  if (file.path == "ops/product/gemm_f64.cpp") return {};  // a kernel that is compiled once
+  if (file.path == "ops/gemm/gemm_f64.cpp") return {};  // a kernel that is compiled once
   return lines_where(file, [](const std::string& line) {
     return matches(line, ".*(parallel_for|engine/parallel\\.h|data<|is_cuda|is_cpu|require_cpu).*");
   });
@@ -121,13 +121,13 @@ struct Place {
   const char* where;
 };
 const std::vector<Place> kPlaces = {
-    {"#include <Eigen/", "ops/product/gemm_f64\\.cpp|report/measures/matrix_roots\\.cpp"},
+    {"#include <Eigen/", "ops/gemm/gemm_f64\\.cpp|report/measures/matrix_roots\\.cpp"},
     {"#include <stb_", "data/.*"},
     {"#include <doctest", "tests/.*"},
     {"#include <fovea/",
      "examples/.*|tests/(consumer|readme)/.*|cmake/installed_headers\\.cmake"},  // as users do
     {"#include <cuda_runtime", "engine/cuda/.*"},
-    {"#include <cublas", "ops/product/cuda_cublaslt\\.h"},
+    {"#include <cublas", "ops/gemm/cuda_cublaslt\\.h"},
     {"#include <nccl", "engine/comm/nccl\\.cpp|tests/cuda/.*"},
     {"#include <CLI/", "apps/common/cli\\.cpp"},
     {"#pragma omp", "engine/parallel\\.cpp"},

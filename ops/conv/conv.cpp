@@ -1,5 +1,5 @@
 // Convolution: shapes and the tape. Patch embedding, a convolution that is a single GEMM, is a
-// separate op in ops/product/.
+// separate op in ops/gemm/.
 #include "ops/conv.h"
 
 #include "engine/autograd.h"

@@ -5,7 +5,7 @@
 #include "ops/common/cuda/block_reduce.cuh"
 #include "ops/conv/cuda.h"
 #include "ops/conv/windows.cuh"
-#include "ops/product/cuda.h"
+#include "ops/gemm/cuda.h"
 
 namespace fovea::ops::cuda {
 

@@ -17,6 +17,7 @@
 #include "ops/conv/call.h"
 #include "ops/deformable/call.h"
 #include "ops/elementwise/call.h"
+#include "ops/gemm/call.h"
 #include "ops/index/call.h"
 #include "ops/kernels.h"
 #include "ops/loss/call.h"
@@ -24,7 +25,6 @@
 #include "ops/ops.h"
 #include "ops/order/call.h"
 #include "ops/pool/call.h"
-#include "ops/product/call.h"
 #include "ops/reduce/call.h"
 #include "ops/resize/call.h"
 #include "ops/softmax/call.h"
@@ -215,7 +215,7 @@ TEST_CASE("every kernel has a CUDA form; one that had none would say so by name"
   const int without = null_entries(k.attention) + null_entries(k.conv) +
                       null_entries(k.deformable) + null_entries(k.elementwise) +
                       null_entries(k.index) + null_entries(k.loss) + null_entries(k.norm) +
-                      null_entries(k.order) + null_entries(k.pool) + null_entries(k.product) +
+                      null_entries(k.order) + null_entries(k.pool) + null_entries(k.gemm) +
                       null_entries(k.reduce) + null_entries(k.resize) + null_entries(k.softmax) +
                       null_entries(k.update);
   CHECK(without == 0);

@@ -25,7 +25,7 @@ TEST_CASE("an instruction set takes the families that it lacks from the set belo
   CHECK(&part.index == &below.index);
   CHECK(&part.loss == &below.loss);
   CHECK(&part.norm == &below.norm);
-  CHECK(&part.product == &below.product);
+  CHECK(&part.gemm == &below.gemm);
   CHECK(&part.reduce == &below.reduce);
   CHECK(&part.resize == &below.resize);
   CHECK(&part.softmax == &below.softmax);

@@ -11,8 +11,8 @@
 #include "engine/parallel.h"
 #include "engine/random.h"
 #include "ops/arithmetic.h"
+#include "ops/gemm/call.h"
 #include "ops/kernels.h"
-#include "ops/product/call.h"
 #include "ops/view.h"
 
 using namespace fovea;
@@ -112,7 +112,7 @@ double error_of(const Trial& t) {
   call.activation = t.activation;
   const bool is_activated = t.activation != GemmActivation::none;
   if (is_activated) call.pre_activation = z.raw();
-  ops::kernels({}).product.gemm(call);
+  ops::kernels({}).gemm.multiply(call);
   double worst = 0;
   for (std::int64_t entry = 0; entry < t.batch; ++entry) {
     for (std::int64_t i = 0; i < t.m; ++i) {

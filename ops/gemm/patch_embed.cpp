@@ -3,16 +3,16 @@
 #include "ops/common/checks.h"
 #include "ops/common/parameters.h"
 #include "ops/conv.h"
+#include "ops/gemm/call.h"
+#include "ops/gemm/gemm.h"
 #include "ops/kernels.h"
 #include "ops/matmul.h"
-#include "ops/product/call.h"
-#include "ops/product/product.h"
 
 namespace fovea::ops {
 namespace {
 
 using detail::exchanged;
-using detail::product;
+using detail::gemm;
 using detail::with_shape;
 
 /// Images [B, C, grid * patch] and patches [B, N, C p q].
@@ -43,7 +43,7 @@ struct Grid {
     c.dtype = images.dtype();
     c.images = images.raw();
     c.rows = result.raw();
-    kernels(images.device()).product.images_to_rows(c);
+    kernels(images.device()).gemm.images_to_rows(c);
     return result;
   }
   /// The inverse of rows().
@@ -55,7 +55,7 @@ struct Grid {
     c.dtype = rows.dtype();
     c.images = result.raw();
     c.rows = rows.raw();
-    kernels(rows.device()).product.rows_to_images(c);
+    kernels(rows.device()).gemm.rows_to_images(c);
     return result;
   }
 };
@@ -73,8 +73,8 @@ Tensor patch_embed(const Tensor& images, const Tensor& weight, const Tensor& bia
   const Tensor packed = images.detach().contiguous();
   const Tensor w =
       with_shape(compute_copy(weight, images.dtype()).detach().contiguous(), {D, grid.width()});
-  const Tensor tokens = product(grid.rows(packed), exchanged(w), images.dtype(),
-                                {.bias = detail::bias_as_used(bias)});  // [B N, D]
+  const Tensor tokens = gemm(grid.rows(packed), exchanged(w), images.dtype(),
+                             {.bias = detail::bias_as_used(bias)});  // [B N, D]
   const Shape weight_shape = weight.shape();
   const DType weight_dtype = weight.dtype();
   const DType bias_dtype = bias.defined() ? bias.dtype() : weight_dtype;
@@ -84,9 +84,9 @@ Tensor patch_embed(const Tensor& images, const Tensor& weight, const Tensor& bia
                 {images, weight, bias}, {packed, w}, [=](const GradArgs& g) -> Grads {
                   const Tensor dy = detail::as_matrix(g.dy);
                   Grads grads(3);
-                  if (g.needs(0)) grads[0] = grid.images(product(dy, g.saved[1], dy.dtype()));
+                  if (g.needs(0)) grads[0] = grid.images(gemm(dy, g.saved[1], dy.dtype()));
                   if (g.needs(1)) {
-                    const Tensor dw = product(exchanged(dy), grid.rows(g.saved[0]), weight_dtype);
+                    const Tensor dw = gemm(exchanged(dy), grid.rows(g.saved[0]), weight_dtype);
                     grads[1] = with_shape(dw, weight_shape);
                   }
                   if (g.needs(2)) grads[2] = detail::column_sums(dy, bias_dtype);

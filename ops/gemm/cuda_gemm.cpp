@@ -11,8 +11,8 @@
 #include "engine/cuda/launch.h"
 #include "engine/kernels.h"
 #include "engine/storage.h"
-#include "ops/product/cuda.h"
-#include "ops/product/cuda_lt.h"
+#include "ops/gemm/cuda.h"
+#include "ops/gemm/cuda_lt.h"
 
 namespace fovea::ops::cuda {
 namespace {
@@ -247,7 +247,6 @@ void gemm_pair(const GemmPairCall& pair) {
 
 }  // namespace
 
-extern const ProductKernels product_kernels{gemm, gemm_pair, column_sums, images_to_rows,
-                                            rows_to_images};
+extern const GemmKernels gemm_kernels{gemm, gemm_pair, column_sums, images_to_rows, rows_to_images};
 
 }  // namespace fovea::ops::cuda

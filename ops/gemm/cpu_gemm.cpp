@@ -1,8 +1,8 @@
 // The blocked f32 GEMM (after Goto and van de Geijn): packs as many blocks of k and columns of B
 // at a time as fit in the cache.
-#include "ops/product/cpu.h"
-#include "ops/product/cpu_gemm_tiles.h"
-#include "ops/product/gemm_f64.h"
+#include "ops/gemm/cpu.h"
+#include "ops/gemm/cpu_gemm_tiles.h"
+#include "ops/gemm/gemm_f64.h"
 
 namespace fovea::ops::cpu::FOVEA_ISA {
 namespace {
@@ -72,13 +72,13 @@ void multiply_all(const GemmCall& call) {
 
 }  // namespace
 
-namespace product {
-void gemm(const GemmCall& call) {
+namespace gemm {
+void multiply(const GemmCall& call) {
   call.c.dtype == DType::f64 ? gemm_f64(call) : multiply_all(call);
 }
-}  // namespace product
+}  // namespace gemm
 
-extern const ProductKernels product_kernels{product::gemm, product::gemm_pair, product::column_sums,
-                                            product::images_to_rows, product::rows_to_images};
+extern const GemmKernels gemm_kernels{gemm::multiply, gemm::multiply_pair, gemm::column_sums,
+                                      gemm::images_to_rows, gemm::rows_to_images};
 
 }  // namespace fovea::ops::cpu::FOVEA_ISA

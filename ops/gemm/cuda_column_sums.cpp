@@ -1,6 +1,6 @@
 // Column sums of a matrix on CUDA: sums runs of rows, then their sums, until one row is left.
 #include "engine/cuda/launch.h"
-#include "ops/product/cuda.h"
+#include "ops/gemm/cuda.h"
 #include "ops/reduce/cuda.h"
 
 namespace fovea::ops::cuda {

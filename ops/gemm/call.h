@@ -89,9 +89,9 @@ struct PatchesCall {
   void* rows = nullptr;
 };
 
-struct ProductKernels {
-  Kernel<GemmCall> gemm;  ///< k = 0 gives the bias (or zero)
-  Kernel<GemmPairCall> gemm_pair;
+struct GemmKernels {
+  Kernel<GemmCall> multiply;  ///< k = 0 gives the bias (or zero)
+  Kernel<GemmPairCall> multiply_pair;
   Kernel<ColumnSumsCall> column_sums;
   Kernel<PatchesCall> images_to_rows, rows_to_images;
 };

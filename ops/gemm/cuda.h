@@ -1,7 +1,7 @@
 // Declarations of the CUDA GEMM kernels.
 #pragma once
 
-#include "ops/product/call.h"
+#include "ops/gemm/call.h"
 
 namespace fovea::ops::cuda {
 

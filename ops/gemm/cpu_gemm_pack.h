@@ -2,7 +2,7 @@
 // padded with zeros.
 #pragma once
 
-#include "ops/product/cpu_gemm_vector.h"
+#include "ops/gemm/cpu_gemm_vector.h"
 
 namespace fovea::ops::cpu::FOVEA_ISA {
 

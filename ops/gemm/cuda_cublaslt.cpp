@@ -5,7 +5,7 @@
 #include <string>
 
 #include "engine/base/error.h"
-#include "ops/product/cuda_cublaslt.h"
+#include "ops/gemm/cuda_cublaslt.h"
 
 namespace fovea::ops::cuda {
 namespace {

@@ -1,6 +1,6 @@
 // Converts between images and rows of patches on CUDA, one thread per pixel.
 #include "ops/common/cuda/planes.cuh"
-#include "ops/product/cuda.h"
+#include "ops/gemm/cuda.h"
 
 namespace fovea::ops::cuda {
 

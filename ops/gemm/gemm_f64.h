@@ -1,7 +1,7 @@
 // The f64 GEMM, based on Eigen: compiled once, identical under every instruction set.
 #pragma once
 
-#include "ops/product/call.h"
+#include "ops/gemm/call.h"
 
 namespace fovea::ops::cpu {
 

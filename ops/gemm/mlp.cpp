@@ -4,10 +4,10 @@
 #include "engine/autograd.h"
 #include "ops/common/checks.h"
 #include "ops/common/parameters.h"
+#include "ops/gemm/call.h"
+#include "ops/gemm/gemm.h"
 #include "ops/kernels.h"
 #include "ops/matmul.h"
-#include "ops/product/call.h"
-#include "ops/product/product.h"
 
 namespace fovea::ops {
 namespace {
@@ -16,7 +16,7 @@ constexpr std::int64_t kMinRows = 1024;        // fewer cannot occupy the thread
 constexpr std::int64_t kMaxWeights = 1 << 23;  // largest weights worth packing whole
 
 bool in_one_pass(const Tensor& x, const MlpWeights& w, const Tensor& residual) {
-  return kernels(x.device()).product.gemm_pair && x.dtype() != DType::f64 &&
+  return kernels(x.device()).gemm.multiply_pair && x.dtype() != DType::f64 &&
          x.numel() >= kMinRows * x.size(-1) && w.fc2.numel() > 0 && x.size(-1) > 0 &&
          w.fc1.numel() + w.fc2.numel() <= kMaxWeights &&
          !needs_tape({x, w.fc1, w.bias1, w.fc2, w.bias2, residual});
@@ -61,7 +61,7 @@ Tensor mlp(const Tensor& x, const MlpWeights& w, const Tensor& residual, GeluFor
   first.activation = is_erf ? GemmActivation::gelu : GemmActivation::gelu_tanh;
   second.c = {y.raw(), y.dtype(), second.n, {}};
   if (addend.defined()) second.addend = addend.raw();
-  kernels(x.device()).product.gemm_pair({first, second});
+  kernels(x.device()).gemm.multiply_pair({first, second});
   op.multiply_adds = hidden.numel() * (x.size(-1) + shape[-1]);
   return record_constant(op, y, {x, w.fc1, w.bias1, w.fc2, w.bias2, residual});
 }

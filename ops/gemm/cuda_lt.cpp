@@ -1,5 +1,5 @@
 // cuBLASLt descriptors, algorithm selection, and execution.
-#include "ops/product/cuda_lt.h"
+#include "ops/gemm/cuda_lt.h"
 
 #include <map>
 #include <memory>
@@ -8,8 +8,8 @@
 
 #include "engine/cuda/launch.h"
 #include "engine/storage.h"
+#include "ops/gemm/cuda_cublaslt.h"
 #include "ops/matmul.h"
-#include "ops/product/cuda_cublaslt.h"
 
 namespace fovea::ops::cuda {
 namespace {

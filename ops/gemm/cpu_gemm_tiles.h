@@ -30,10 +30,10 @@
 #include "ops/common/cpu/prefetch.h"
 #include "ops/common/cpu/scratch.h"
 #include "ops/common/cpu/sizes.h"
-#include "ops/product/call.h"
-#include "ops/product/cpu_gemm_finish.h"
-#include "ops/product/cpu_gemm_micro.h"
-#include "ops/product/cpu_gemm_pack.h"
+#include "ops/gemm/call.h"
+#include "ops/gemm/cpu_gemm_finish.h"
+#include "ops/gemm/cpu_gemm_micro.h"
+#include "ops/gemm/cpu_gemm_pack.h"
 
 namespace fovea::ops::cpu::FOVEA_ISA {
 

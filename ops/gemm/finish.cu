@@ -1,7 +1,7 @@
 // GEMM epilogues that cuBLASLt does not support.
 #include "engine/cuda/launch.cuh"
 #include "ops/elementwise/activation_functors.h"
-#include "ops/product/cuda.h"
+#include "ops/gemm/cuda.h"
 
 namespace fovea::ops::cuda {
 

@@ -1,11 +1,11 @@
 // Builds the GEMM call from tensors.
-#include "ops/product/product.h"
+#include "ops/gemm/gemm.h"
 
 #include <utility>
 
 #include "ops/common/checks.h"
+#include "ops/gemm/call.h"
 #include "ops/kernels.h"
-#include "ops/product/call.h"
 
 namespace fovea::ops::detail {
 namespace {
@@ -29,7 +29,7 @@ GemmOperand operand(const Tensor& x, const Shape& batch) {
 
 }  // namespace
 
-Tensor product(const Tensor& a, const Tensor& b, DType dtype, const ProductEnd& end) {
+Tensor gemm(const Tensor& a, const Tensor& b, DType dtype, const GemmEpilogue& end) {
   check(a.device() == b.device(), "matmul: operands on ", a.device(), " and ", b.device(),
         ", expected one device");
   const Shape batch = broadcast("matmul", leading(a.shape()), leading(b.shape()));
@@ -56,14 +56,14 @@ Tensor product(const Tensor& a, const Tensor& b, DType dtype, const ProductEnd& 
   }
   call.activation = end.activation;
   if (end.pre_activation.defined()) call.pre_activation = end.pre_activation.raw();
-  kernels(out.device()).product.gemm(call);
+  kernels(out.device()).gemm.multiply(call);
   if (end.into.defined()) out.bump_version();
   return out;
 }
 
 Tensor column_sums(const Tensor& x, DType dtype) {
   const Tensor sums = empty({x.size(1)}, {acc_dtype(x.dtype()), x.device()});
-  kernels(x.device()).product.column_sums({x.dtype(), x.size(0), x.size(1), x.raw(), sums.raw()});
+  kernels(x.device()).gemm.column_sums({x.dtype(), x.size(0), x.size(1), x.raw(), sums.raw()});
   return sums.to(dtype);
 }
 

@@ -1,7 +1,7 @@
 // Two consecutive products. Both B are packed whole; each thread keeps the first product of its
 // rows of A in its cache and multiplies it by the second B at once.
-#include "ops/product/cpu.h"
-#include "ops/product/cpu_gemm_tiles.h"
+#include "ops/gemm/cpu.h"
+#include "ops/gemm/cpu_gemm_tiles.h"
 
 namespace fovea::ops::cpu::FOVEA_ISA {
 namespace {
@@ -24,7 +24,7 @@ Packed pack_whole(const TiledGemm& p, float* to) {
 
 }  // namespace
 
-void product::gemm_pair(const GemmPairCall& call) {
+void gemm::multiply_pair(const GemmPairCall& call) {
   const GemmCall &first = call.first, &second = call.second;
   const TiledGemm whole1 = cut(first, 0), whole2 = cut(second, 0);
   float* const b =

@@ -9,7 +9,7 @@
 #include "engine/base/error.h"
 #include "engine/parallel.h"
 #include "ops/elementwise/activation_functors.h"
-#include "ops/product/gemm_f64.h"
+#include "ops/gemm/gemm_f64.h"
 
 namespace fovea::ops::cpu {
 namespace {

@@ -1,7 +1,7 @@
 // Converts between images and rows of patches by copying runs of a patch's width.
 #include "engine/parallel.h"
 #include "ops/common/cpu/sizes.h"
-#include "ops/product/cpu.h"
+#include "ops/gemm/cpu.h"
 
 namespace fovea::ops::cpu::FOVEA_ISA {
 namespace {
@@ -43,7 +43,7 @@ void rows_to_images_of(const PatchesCall& c) {
 
 }  // namespace
 
-namespace product {
+namespace gemm {
 
 void images_to_rows(const PatchesCall& c) {
   dispatch_float(c.dtype, [&](auto tag) { images_to_rows_of<decltype(tag)>(c); });
@@ -52,5 +52,5 @@ void rows_to_images(const PatchesCall& c) {
   dispatch_float(c.dtype, [&](auto tag) { rows_to_images_of<decltype(tag)>(c); });
 }
 
-}  // namespace product
+}  // namespace gemm
 }  // namespace fovea::ops::cpu::FOVEA_ISA

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "ops/common/math.h"
-#include "ops/product/call.h"
-#include "ops/product/cpu_gemm_micro.h"
+#include "ops/gemm/call.h"
+#include "ops/gemm/cpu_gemm_micro.h"
 
 namespace fovea::ops::cpu::FOVEA_ISA {
 

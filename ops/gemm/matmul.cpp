@@ -5,7 +5,7 @@
 
 #include "engine/autograd.h"
 #include "ops/common/checks.h"
-#include "ops/product/product.h"
+#include "ops/gemm/gemm.h"
 
 namespace fovea::ops {
 namespace {
@@ -14,7 +14,7 @@ std::atomic<bool> tf32_allowed{false};
 
 using detail::as_matrix;
 using detail::exchanged;
-using detail::product;
+using detail::gemm;
 using detail::with_shape;
 
 void require_factors(std::string_view op, const Tensor& a, const Tensor& b) {
@@ -29,17 +29,17 @@ void require_factors(std::string_view op, const Tensor& a, const Tensor& b) {
 
 /// a b for matrices; if b is one matrix for a whole batch, the batch is folded into the rows.
 Tensor multiply(const Tensor& a, const Tensor& b) {
-  if (b.rank() > 2 || a.rank() == 2) return product(a, b, a.dtype());
+  if (b.rank() > 2 || a.rank() == 2) return gemm(a, b, a.dtype());
   Shape shape = a.shape();
   shape[-1] = b.shape()[-1];
-  return with_shape(product(as_matrix(a), b, a.dtype()), shape);
+  return with_shape(gemm(as_matrix(a), b, a.dtype()), shape);
 }
 
 /// d/db of a b, [..., K, N]; if b is one matrix for a whole batch, summed over the batch to [K,
 /// N].
 Tensor right_gradient(const Tensor& a, const Tensor& b, const Tensor& dy) {
-  if (b.rank() > 2 || a.rank() == 2) return product(exchanged(a), dy, b.dtype());
-  return product(exchanged(as_matrix(a)), as_matrix(dy), b.dtype());
+  if (b.rank() > 2 || a.rank() == 2) return gemm(exchanged(a), dy, b.dtype());
+  return gemm(exchanged(as_matrix(a)), as_matrix(dy), b.dtype());
 }
 
 }  // namespace

@@ -4,12 +4,12 @@
 #include <string_view>
 
 #include "engine/tensor.h"
-#include "ops/product/call.h"
+#include "ops/gemm/call.h"
 
 namespace fovea::ops::detail {
 
 /// The epilogue of a GEMM; see GemmCall.
-struct ProductEnd {
+struct GemmEpilogue {
   Tensor into = {};    ///< a contiguous tensor to add to and return, or undefined
   Tensor addend = {};  ///< added to the result: contiguous, of its shape, or undefined
   Tensor bias = {};    ///< [N], f32 or f64, or undefined
@@ -19,8 +19,8 @@ struct ProductEnd {
 
 /// a [..., M, K] times b [..., K, N] -> contiguous [..., M, N] of `dtype`; leading axes broadcast,
 /// any strides are read in place. Callers must have checked shapes and devices.
-[[nodiscard]] Tensor product(const Tensor& a, const Tensor& b, DType dtype,
-                             const ProductEnd& end = {});
+[[nodiscard]] Tensor gemm(const Tensor& a, const Tensor& b, DType dtype,
+                          const GemmEpilogue& end = {});
 
 /// Column sums of a packed [R, C] in `dtype`; rows are added in a fixed order.
 [[nodiscard]] Tensor column_sums(const Tensor& x, DType dtype);

@@ -1,6 +1,6 @@
 // Column sums of a matrix, such as the gradient of a bias.
 #include "engine/parallel.h"
-#include "ops/product/cpu.h"
+#include "ops/gemm/cpu.h"
 
 namespace fovea::ops::cpu::FOVEA_ISA {
 namespace {
@@ -38,7 +38,7 @@ void column_sums_of(const ColumnSumsCall& c) {
 
 }  // namespace
 
-void product::column_sums(const ColumnSumsCall& c) {
+void gemm::column_sums(const ColumnSumsCall& c) {
   dispatch_float(c.dtype, [&](auto tag) { column_sums_of<decltype(tag)>(c); });
 }
 
