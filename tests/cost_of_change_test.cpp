@@ -146,6 +146,27 @@ TEST_CASE(
   CHECK(counted > 40);
 }
 
+TEST_CASE("a data set is named by its own files and one row") {
+  static const std::regex own_class(
+      "\nclass (\\w+) (?:final )?: public \\w*(?:Dataset|DetectionSet)\\b");
+  std::size_t sets = 0;
+  for (const std::string& header :
+       found_in("data/dataset.cpp", "\"(data/sources/[a-z]+/.*\\.h)\"")) {
+    const std::string text = slurp(kRoot / header), own = header.substr(0, header.size() - 2);
+    for (std::sregex_iterator it(text.begin(), text.end(), own_class), end; it != end;
+         ++it, ++sets) {
+      Names found;
+      for (const std::string& path : product_files_with({(*it)[1]})) {
+        if (path.starts_with("data/")) found.insert(path);
+      }
+      INFO(std::string((*it)[1]), ": ", joined(found));
+      CHECK(found.contains("data/dataset.cpp"));
+      CHECK(others(found, "data/dataset\\.cpp|" + own + ".*").empty());
+    }
+  }
+  CHECK(sets >= 12);
+}
+
 TEST_CASE("a room costs its build file, a line in the list and a line in the documents") {
   static const std::regex list(
       "CMakeLists\\.txt|cmake/.*|run|\\.ci/run|tests/CMakeLists\\.txt|"
