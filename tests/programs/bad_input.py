@@ -6,58 +6,42 @@
 Each case must end with exit code 1 or 2 within seconds, print one line on standard error that starts with
 "error: " and names the problem, and leave no partial file behind. Prints a table.
 """
-import argparse
 import io
 import json
 import os
-import pathlib
 import resource
 import subprocess
 import sys
 import tarfile
-import tempfile
 
+from checks import ROOT, Checks, build_of, problem_of_error
 from hostile_files import HOSTILE, HOSTILE_INDEX, HOSTILE_TORCH, safetensors, torch_tensor, torch_zip
 from latent_files import latents_file
 from rejected_flags import OWN_FLAGS
 from small_data import data_flags, small_data
 from tiny_training import PROGRAMS, tiny_model
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 RECORD = 3073
 
 
-class Cases:
-    def __init__(self, build, folder):
-        self.build, self.folder, self.failed, self.rows = build, folder, 0, 0
-        self.data = folder / "small sets"
+class Cases(Checks):
+    def __init__(self, build):
+        super().__init__(build)
+        self.data = self.folder / "small sets"
         small_data(self.data)
 
-    def run(self, what, command, word="", limit_bytes=None, codes=(1, 2)):
+    def refused(self, what, command, word="", limit_bytes=None, codes=(1, 2)):
+        """A check that a program ends in time with an error that contains the word, and leaves no unfinished file."""
         def limits():
             resource.setrlimit(resource.RLIMIT_FSIZE, (limit_bytes, limit_bytes))
         before = self.unfinished()
         try:
-            result = subprocess.run([self.build / command[0], *command[1:]], capture_output=True, text=True,
-                                    timeout=120, preexec_fn=limits if limit_bytes else None, errors="replace")
-            problem = self.problem(result, word, codes, before)
-            message = [line for line in result.stderr.splitlines() if line.startswith("error: ")] or [""]
+            done = self.run(*command, timeout=120, preexec_fn=limits if limit_bytes else None)
         except subprocess.TimeoutExpired:
-            problem, message = "did not end", [""]
-        self.rows += 1
-        self.failed += bool(problem)
-        print(f"{'FAIL' if problem else 'ok':4} {what:38} {problem or message[0][:150]}", flush=True)
-
-    def problem(self, result, word, codes, before):
-        lines = result.stderr.strip().splitlines()
-        if result.returncode not in codes:
-            return f"exit code {result.returncode}: {result.stderr.strip()[-200:]}"
-        if len(lines) != 1 or not lines[0].startswith("error: "):
-            return f"{len(lines)} error lines: {result.stderr.strip()[-200:]}"
-        if word and word not in lines[0]:
-            return f"'{word}' is not in: {lines[0]}"
+            return self.note(what, "did not end")
         left = self.unfinished() - before
-        return f"left {left}" if left else ""
+        problem = problem_of_error(done, word, codes=codes) or (f"left {left}" if left else "")
+        return self.note(what if problem else f"{what:38} {done.stderr.strip()[:150]}", problem)
 
     def unfinished(self):
         """Files and folders under a temporary name; os.walk, as there are thousands for each case to look at."""
@@ -80,18 +64,18 @@ def cifar_cases(cases, program, folder):
         directory.mkdir()
         for file in [f"data_batch_{i}.bin" for i in range(1, 6)] + ["test_batch.bin"]:
             (directory / file).write_bytes(content)
-        cases.run(f"{program}: CIFAR: {name}", train(program, "--dataset", "cifar10", "--data-dir", directory,
-                                                     "--output", folder / "run"), word)
+        cases.refused(f"{program}: CIFAR: {name}", train(program, "--dataset", "cifar10", "--data-dir", directory,
+                                                         "--output", folder / "run"), word)
     other = folder / "cifar 100" / "cifar-100-python"
     other.mkdir(parents=True)
     (other / "train").write_bytes(b"")
-    cases.run(f"{program}: CIFAR: the other set", train(program, "--dataset", "cifar10", "--data-dir", other.parent,
-                                                        "--output", folder / "run"), "--dataset cifar100 reads them")
-    cases.run(f"{program}: CIFAR: no pickle", train(program, "--dataset", "cifar100", "--data-dir", other.parent,
-                                                    "--output", folder / "run"), "truncated")
-    cases.run(f"{program}: CIFAR: missing directory", train(program, "--dataset", "cifar10", "--data-dir",
-                                                            folder / "none", "--output", folder / "run"),
-              "no such folder")
+    cases.refused(f"{program}: CIFAR: the other set", train(program, "--dataset", "cifar10", "--data-dir", other.parent,
+                                                            "--output", folder / "run"), "--dataset cifar100 reads them")
+    cases.refused(f"{program}: CIFAR: no pickle", train(program, "--dataset", "cifar100", "--data-dir", other.parent,
+                                                        "--output", folder / "run"), "truncated")
+    cases.refused(f"{program}: CIFAR: missing directory", train(program, "--dataset", "cifar10", "--data-dir",
+                                                                folder / "none", "--output", folder / "run"),
+                  "no such folder")
 
 
 def shard(members):
@@ -138,7 +122,7 @@ def photograph_cases(cases, folder):
             (data / path).write_bytes(content)
         command = train("train_cifar", "--dataset", "auto", "--data-dir", data, "--index-cache", "none", *flags,
                         "--output", folder / "run")
-        cases.run(f"photographs: {name}", command, word)
+        cases.refused(f"photographs: {name}", command, word)
 
 
 def finetuning_cases(cases, folder):
@@ -150,19 +134,19 @@ def finetuning_cases(cases, folder):
     hub.mkdir()
     command = ["train_imagenet", "--data-dir", pictures, "--index-cache", "none", "--workers", "0", "--output",
                folder / "run", "--finetune"]
-    cases.run("finetune: no such folder", [*command, folder / "none"], "--finetune: ")
-    cases.run("finetune: an empty folder", [*command, hub], "contains no weights")
+    cases.refused("finetune: no such folder", [*command, folder / "none"], "--finetune: ")
+    cases.refused("finetune: an empty folder", [*command, hub], "contains no weights")
     (hub / "model.safetensors").write_bytes(safetensors({}))
-    cases.run("finetune: no config.json", [*command, hub], "--model NAME")
+    cases.refused("finetune: no config.json", [*command, hub], "--model NAME")
     for name, config, word in [("not JSON", "{", "--model NAME"), ("another architecture", '{"architecture": "resnet50"}', "resnet50"),
                                ("a number as architecture", '{"architecture": 7}', "architecture: got 7"),
                                ("a crop mode that does not exist",
                                 '{"architecture": "vit_tiny_patch16_224", "crop_mode": "round"}', "crop-mode"),
                                ("no tensors", '{"architecture": "vit_tiny_patch16_224"}', "missing")]:
         (hub / "config.json").write_text(config)
-        cases.run(f"finetune: config.json: {name}", [*command, hub], word)
-    cases.run("finetune: no such pictures", [*command, hub, "--data-dir", folder / "none"], "no such folder")
-    cases.run("finetune: a batch that is too large", [*command, hub, "--batch-size", "8"], "--batch-size 2 fits")
+        cases.refused(f"finetune: config.json: {name}", [*command, hub], word)
+    cases.refused("finetune: no such pictures", [*command, hub, "--data-dir", folder / "none"], "no such folder")
+    cases.refused("finetune: a batch that is too large", [*command, hub, "--batch-size", "8"], "--batch-size 2 fits")
 
 
 def flag_cases(cases, program, folder):
@@ -173,7 +157,7 @@ def flag_cases(cases, program, folder):
                         (["--epoch", "3"], "epochs"), (["--device", "cuda:99"], "cuda:99"),
                         (["--device", "tpu"], "cpu"), (["--threads", "-1"], "threads"),
                         (["--dataset", "cifar11"], "cifar10"), *OWN_FLAGS[program]]:
-        cases.run(f"{program} {' '.join(flags)}", train(program, *flags, *out), word)
+        cases.refused(f"{program} {' '.join(flags)}", train(program, *flags, *out), word)
     for name, text, word in [("unknown key", '{"epoch": 3}', "epochs"), ("not JSON", "{", ""),
                              ("a string for a number", '{"epochs": "many"}', "epochs"),
                              ("a trailing comma", '{"epochs": 3,\n}', "line 1, column 13"),
@@ -184,15 +168,14 @@ def flag_cases(cases, program, folder):
                              ("nested 100000 deep", "[" * 100000, "")]:
         path = folder / f"{name}.json"
         path.write_text(text)
-        cases.run(f"{program}: config: {name}", train(program, "--config", path, *out), word)
+        cases.refused(f"{program}: config: {name}", train(program, "--config", path, *out), word)
 
 
 def a_run(cases, program, folder):
     """A finished run on a small data set, and its weights."""
     taken = folder / "taken"
-    subprocess.run([cases.build / program, *tiny_model(program), *data_flags(program, cases.data), "--batch-size", "8",
-                    "--workers", "0", "--epochs", "1", "--warmup-epochs", "0", "--output", taken], check=True,
-                   capture_output=True)
+    cases.must_run(program, *tiny_model(program), *data_flags(program, cases.data), "--batch-size", "8", "--workers", "0",
+                   "--epochs", "1", "--warmup-epochs", "0", "--output", taken)
     return taken, taken / "last.safetensors"
 
 
@@ -201,121 +184,121 @@ def run_cases(cases, program, folder):
     locked = folder / "locked"
     locked.write_text("a file where a directory should be")
     out = ["--output", folder / "run"]
-    cases.run(f"{program}: output: a file is in the way", train(program, "--output", locked), "locked")
-    cases.run(f"{program}: output: below a file", train(program, "--output", locked / "run"), "locked")
-    cases.run(f"{program}: disk full (file-size limit)", train(program, "--output", folder / "small"),
-              limit_bytes=4096, codes=(1,))
+    cases.refused(f"{program}: output: a file is in the way", train(program, "--output", locked), "locked")
+    cases.refused(f"{program}: output: below a file", train(program, "--output", locked / "run"), "locked")
+    cases.refused(f"{program}: disk full (file-size limit)", train(program, "--output", folder / "small"),
+                  limit_bytes=4096, codes=(1,))
     taken, weights = a_run(cases, program, folder)
-    cases.run(f"{program}: output: holds a run already", train(program, "--output", taken), "--resume auto")
-    cases.run(f"{program}: resume: at another shape of as many patches",
-              [program, "--resume", taken, "--output", taken, "--img-size", "16x64"], "img-size")
-    cases.run(f"{program}: resume: no such state", train(program, *out, "--resume", folder / "no"), "no")
+    cases.refused(f"{program}: output: holds a run already", train(program, "--output", taken), "--resume auto")
+    cases.refused(f"{program}: resume: at another shape of as many patches",
+                  [program, "--resume", taken, "--output", taken, "--img-size", "16x64"], "img-size")
+    cases.refused(f"{program}: resume: no such state", train(program, *out, "--resume", folder / "no"), "no")
     foreign = folder / "checkpoint.pth.tar"
     foreign.write_bytes(torch_zip(torch_tensor()))
-    cases.run(f"{program}: resume: a checkpoint of PyTorch", train(program, *out, "--resume", foreign),
-              "give it to --finetune or --initial-checkpoint instead of --resume")
+    cases.refused(f"{program}: resume: a checkpoint of PyTorch", train(program, *out, "--resume", foreign),
+                  "give it to --finetune or --initial-checkpoint instead of --resume")
     larger, word = {"train_vae": (["--layers-per-block", "2"], "resnets.1"),
                     "train_detection": (["--enc-layers", "2"], "encoder.layers.1")}.get(program, (["--depth", "2"], "blocks.1"))
-    cases.run(f"{program}: weights of another model", train(program, *data_flags(program, cases.data), *larger, *out,
-                                                            "--initial-checkpoint", weights), word)
+    cases.refused(f"{program}: weights of another model", train(program, *data_flags(program, cases.data), *larger, *out,
+                                                                "--initial-checkpoint", weights), word)
     for name, content, word in HOSTILE:
         path = folder / "hostile.safetensors"
         path.write_bytes(content)
-        cases.run(f"{program}: checkpoint: {name}", train(program, *out, "--initial-checkpoint", path),
-                  word or "hostile.safetensors")
+        cases.refused(f"{program}: checkpoint: {name}", train(program, *out, "--initial-checkpoint", path),
+                      word or "hostile.safetensors")
 
 
 def task_cases(cases, folder):
     """Runs and models of one task given to the programs of another."""
     classifier, encoder = (folder / program / "taken" for program in ("train_cifar", "train_mae"))
-    cases.run("inspect mae: a classifier", ["inspect", "mae", classifier], "is not a masked autoencoder")
-    cases.run("inspect attention: a masked autoencoder", ["inspect", "attention", encoder], "./run inspect mae")
-    cases.run("evaluate: a masked autoencoder", ["evaluate", encoder, "--dataset", "builtin"], "inspect mae")
-    cases.run("predict: a masked autoencoder", ["predict", encoder / "pictures/epoch-0.png",
-                                                  "--checkpoint", encoder], "inspect mae")
+    cases.refused("inspect mae: a classifier", ["inspect", "mae", classifier], "is not a masked autoencoder")
+    cases.refused("inspect attention: a masked autoencoder", ["inspect", "attention", encoder], "./run inspect mae")
+    cases.refused("evaluate: a masked autoencoder", ["evaluate", encoder, "--dataset", "builtin"], "inspect mae")
+    cases.refused("predict: a masked autoencoder", ["predict", encoder / "pictures/epoch-0.png",
+                                                      "--checkpoint", encoder], "inspect mae")
     depth = folder / "train_depth/taken"
-    cases.run("evaluate: a classifier's protocol", ["evaluate", classifier, "--protocol", "full"], "for depth models")
-    cases.run("evaluate: a depth model's logits", ["evaluate", depth, "--logits", folder / "l.safetensors"], "for classifiers")
-    cases.run("evaluate: a wrong protocol", ["evaluate", depth, "--protocol", "full,egen"], "got egen")
-    cases.run("evaluate: depth of pictures without", ["evaluate", depth, "--dataset", "builtin"], "have no depth")
-    cases.run("inspect mae: a depth model", ["inspect", "mae", depth], "is not a masked autoencoder")
+    cases.refused("evaluate: a classifier's protocol", ["evaluate", classifier, "--protocol", "full"], "for depth models")
+    cases.refused("evaluate: a depth model's logits", ["evaluate", depth, "--logits", folder / "l.safetensors"], "for classifiers")
+    cases.refused("evaluate: a wrong protocol", ["evaluate", depth, "--protocol", "full,egen"], "got egen")
+    cases.refused("evaluate: depth of pictures without", ["evaluate", depth, "--dataset", "builtin"], "have no depth")
+    cases.refused("inspect mae: a depth model", ["inspect", "mae", depth], "is not a masked autoencoder")
     diffusion = folder / "train_diffusion/taken"
-    cases.run("evaluate: a diffusion model", ["evaluate", diffusion, "--dataset", "builtin"], "is a diffusion model")
-    cases.run("predict: a diffusion model", ["predict", diffusion / "pictures/epoch-0.png",
-                                             "--checkpoint", diffusion], "is a diffusion model")
+    cases.refused("evaluate: a diffusion model", ["evaluate", diffusion, "--dataset", "builtin"], "is a diffusion model")
+    cases.refused("predict: a diffusion model", ["predict", diffusion / "pictures/epoch-0.png",
+                                                 "--checkpoint", diffusion], "is a diffusion model")
     detector, picture = folder / "train_detection/taken", encoder / "pictures/epoch-0.png"
-    cases.run("evaluate: a detector on images without boxes", ["evaluate", detector, "--dataset", "builtin"], "no boxes")
-    cases.run("evaluate: a detector's logits", ["evaluate", detector, "--logits", folder / "l.safetensors"], "--logits")
-    cases.run("evaluate: a classifier on boxes", ["evaluate", classifier, "--dataset", "scenes"], "")
-    cases.run("predict: a classifier's boxes", ["predict", picture, "--checkpoint", classifier, "--threshold", "0.5"],
-              "for detectors")
-    cases.run("predict: a detector of other classes", ["predict", picture, "--checkpoint", detector, "--num-classes", "7"], "7")
-    cases.run("inspect detection: a classifier", ["inspect", "detection", classifier], "./run train_detection")
-    cases.run("inspect attention: a detector", ["inspect", "attention", detector], "is a detector")
+    cases.refused("evaluate: a detector on images without boxes", ["evaluate", detector, "--dataset", "builtin"], "no boxes")
+    cases.refused("evaluate: a detector's logits", ["evaluate", detector, "--logits", folder / "l.safetensors"], "--logits")
+    cases.refused("evaluate: a classifier on boxes", ["evaluate", classifier, "--dataset", "scenes"], "")
+    cases.refused("predict: a classifier's boxes", ["predict", picture, "--checkpoint", classifier, "--threshold", "0.5"],
+                  "for detectors")
+    cases.refused("predict: a detector of other classes", ["predict", picture, "--checkpoint", detector, "--num-classes", "7"], "7")
+    cases.refused("inspect detection: a classifier", ["inspect", "detection", classifier], "./run train_detection")
+    cases.refused("inspect attention: a detector", ["inspect", "attention", detector], "is a detector")
     for program, run in (("train_cifar", encoder), ("train_mae", classifier), ("train_diffusion", classifier),
                          ("train_mae", diffusion), ("train_vae", encoder), ("train_detection", classifier),
                          ("train_cifar", detector)):
-        cases.run(f"{program}: continues a run of the other", train(program, "--resume", run, "--output", run))
-        cases.run(f"{program}: weights of the other", train(program, "--output", folder / "run",
-                                                            "--initial-checkpoint", run))
+        cases.refused(f"{program}: continues a run of the other", train(program, "--resume", run, "--output", run))
+        cases.refused(f"{program}: weights of the other", train(program, "--output", folder / "run",
+                                                                "--initial-checkpoint", run))
 
 
 def file_cases(cases, folder):
     weights = folder / "train_cifar/taken/last.safetensors"
-    cases.run("predict: no such image", ["predict", folder / "none.png", "--checkpoint", weights], "none.png")
+    cases.refused("predict: no such image", ["predict", folder / "none.png", "--checkpoint", weights], "none.png")
     text = folder / "text.png"
     text.write_text("this is no picture")
-    cases.run("predict: text as an image", ["predict", text, "--checkpoint", weights], "text.png")
+    cases.refused("predict: text as an image", ["predict", text, "--checkpoint", weights], "text.png")
     hub = folder / "hub"
     hub.mkdir()
-    cases.run("evaluate: a folder without weights", ["evaluate", hub], "model.safetensors")
+    cases.refused("evaluate: a folder without weights", ["evaluate", hub], "model.safetensors")
     (hub / "model.safetensors").write_bytes(safetensors({}))
     for name, config, word in [("another architecture", {"architecture": "resnet50"}, "resnet50"),
                                ("a crop-pct of 2", {"architecture": "vit_tiny_patch16_224", "crop_pct": 2}, "crop_pct"),
                                ("no tensors", {"architecture": "vit_tiny_patch16_224"}, "missing")]:
         (hub / "config.json").write_text(json.dumps(config))
-        cases.run(f"hub: {name}", ["evaluate", hub, "--dataset", "builtin"], word)
-    cases.run("report: no run", ["report", hub], "")
+        cases.refused(f"hub: {name}", ["evaluate", hub, "--dataset", "builtin"], word)
+    cases.refused("report: no run", ["report", hub], "")
     for flags, word in [(["--pos-grid", "16"], "expected HxW"), (["--pos-grid", "3x5"], "15 patches"),
                         (["--pos-grid", "0x16"], "--pos-grid"), (["--pos-grid", "99999999999999999999x1"], "--pos-grid"),
                         (["--pos-resize", "nearest"], "auto, timm, deit")]:
-        cases.run(f"evaluate {' '.join(flags)}", ["evaluate", weights, *flags], word)
+        cases.refused(f"evaluate {' '.join(flags)}", ["evaluate", weights, *flags], word)
     for name, content, word in HOSTILE_TORCH:
         path = folder / "hostile.pth"
         path.write_bytes(content)
-        cases.run(f"torch.save: {name}", ["convert", path, "--output", folder / "converted"], word or "hostile.pth",
-                  codes=(1,))
-        assert not pathlib.Path("RAN_X").exists() and not (folder / "converted").exists()
+        cases.refused(f"torch.save: {name}", ["convert", path, "--output", folder / "converted"], word or "hostile.pth",
+                      codes=(1,))
+        assert not (cases.folder / "RAN_X").exists() and not (folder / "converted").exists()
     for name, content, word in HOSTILE_INDEX:
         path = folder / "hostile.index.json"
         path.write_text(content)
-        cases.run(f"index: {name}", ["convert", path, "--output", folder / "converted"], word, codes=(1,))
+        cases.refused(f"index: {name}", ["convert", path, "--output", folder / "converted"], word, codes=(1,))
     there = folder / "there.safetensors"
     there.write_text("kept")
-    cases.run("convert: over a file that is there", ["convert", path, "--output", there], "--overwrite")
+    cases.refused("convert: over a file that is there", ["convert", path, "--output", there], "--overwrite")
 
 
 def named_cases(cases, folder):
     """Runs and models given by meaningless names, with the run left by run_cases."""
     run, out = folder / "train_cifar/taken", ["--output", folder / "compared"]
-    cases.run("compare: no such run", ["compare", folder / "a=none"], "no such folder")
-    cases.run("compare: a file", ["compare", run / "log.csv"], "is not a folder")
-    cases.run("compare: an empty label", ["compare", f"={run}"], "before the =")
-    cases.run("compare: a folder without a run", ["compare", folder], "log.csv")
-    cases.run("compare: a curve without a folder", ["compare", run, "--curve", "top5"], "--output")
+    cases.refused("compare: no such run", ["compare", folder / "a=none"], "no such folder")
+    cases.refused("compare: a file", ["compare", run / "log.csv"], "is not a folder")
+    cases.refused("compare: an empty label", ["compare", f"={run}"], "before the =")
+    cases.refused("compare: a folder without a run", ["compare", folder], "log.csv")
+    cases.refused("compare: a curve without a folder", ["compare", run, "--curve", "top5"], "--output")
     for curve in ("top6", "ema_top1", "top1,", "top1 loss"):
-        cases.run(f"compare: --curve {curve}", ["compare", run, *out, "--curve", curve], "--curve")
+        cases.refused(f"compare: --curve {curve}", ["compare", run, *out, "--curve", curve], "--curve")
     for program in (["summary"], ["fovea_bench", "--model"]):
         name = program[0]
-        cases.run(f"{name}: no such run", [*program, folder / "none"], "does not exist")
-        cases.run(f"{name}: a folder without weights", [*program, folder], "contains no weights")
-        cases.run(f"{name}: no such model", [*program, "vit_tinny_patch4_32"], "vit_tiny_patch4_32")
-        cases.run(f"{name}: another family's setting", [*program, run, "--peg-kernel", "3"], "peg_kernel")
-        cases.run(f"{name}: a text", [*program, folder / "text.png"], "text.png")
-    cases.run("summary: two models", ["summary", run, run], "got 2 models")
-    cases.run("bench: --model and --workload", ["fovea_bench", "--model", run, "--workload", "loader"], "--workload")
-    cases.run("bench: settings of no model", ["fovea_bench", "--img-size", "64"], "--model")
-    cases.run("inspect: no such run, no analysis", ["inspect", folder / "none"], "unknown analysis")
+        cases.refused(f"{name}: no such run", [*program, folder / "none"], "does not exist")
+        cases.refused(f"{name}: a folder without weights", [*program, folder], "contains no weights")
+        cases.refused(f"{name}: no such model", [*program, "vit_tinny_patch4_32"], "vit_tiny_patch4_32")
+        cases.refused(f"{name}: another family's setting", [*program, run, "--peg-kernel", "3"], "peg_kernel")
+        cases.refused(f"{name}: a text", [*program, folder / "text.png"], "text.png")
+    cases.refused("summary: two models", ["summary", run, run], "got 2 models")
+    cases.refused("bench: --model and --workload", ["fovea_bench", "--model", run, "--workload", "loader"], "--workload")
+    cases.refused("bench: settings of no model", ["fovea_bench", "--img-size", "64"], "--model")
+    cases.refused("inspect: no such run, no analysis", ["inspect", folder / "none"], "unknown analysis")
 
 
 def cue_cases(cases, folder):
@@ -325,25 +308,25 @@ def cue_cases(cases, folder):
     mapped = [*evaluate, cues, "--class-map", class_map]
     class_map.write_text("cat: 3\ndog: 5\n")
     (cues / "cat").mkdir(parents=True)
-    cases.run("shape bias: an empty folder", mapped, "SHAPE/SHAPEn-TEXTUREm")
+    cases.refused("shape bias: an empty folder", mapped, "SHAPE/SHAPEn-TEXTUREm")
     for name, word in [("cat1.png", "cat1-dog2"), ("cat1-dgo2.png", "did you mean dog?"),
                        ("cat1-dog2.png", 'no pictures of the category "dog"')]:
         (cues / "cat" / name).write_text("this is no picture")
-        cases.run(f"shape bias: {name}", mapped, word)
+        cases.refused(f"shape bias: {name}", mapped, word)
         (cues / "cat" / name).unlink()
     for name in ["cat/cat1-dog2.png", "dog/dog1-cat2.png"]:
         (cues / name).parent.mkdir(exist_ok=True)
         (cues / name).write_text("this is no picture")
-    cases.run("shape bias: text as pictures", mapped, ".png: not an image")
-    cases.run("shape bias: every picture broken", [*mapped, "--on-bad-image", "skip"], "all 2 pictures are broken")
-    cases.run("shape bias: no map", [*evaluate, cues], "class map")
-    cases.run("shape bias: drawn pictures of other classes", [*evaluate, "builtin"], "disc")
-    cases.run("shape bias: with a data set", [*mapped, "--dataset", "cifar10"], "--dataset")
+    cases.refused("shape bias: text as pictures", mapped, ".png: not an image")
+    cases.refused("shape bias: every picture broken", [*mapped, "--on-bad-image", "skip"], "all 2 pictures are broken")
+    cases.refused("shape bias: no map", [*evaluate, cues], "class map")
+    cases.refused("shape bias: drawn pictures of other classes", [*evaluate, "builtin"], "disc")
+    cases.refused("shape bias: with a data set", [*mapped, "--dataset", "cifar10"], "--dataset")
     class_map.write_bytes("cat: 3\ndog: 5\n".encode("utf-16"))
-    cases.run("class map: UTF-16", mapped, "expected UTF-8")
+    cases.refused("class map: UTF-16", mapped, "expected UTF-8")
     for text, word in [("cat: 10\ndog: 5\n", "has 10 classes"), ("cat 3\n", "name: index"), ("cat: 3\n", "two or more")]:
         class_map.write_text(text)
-        cases.run(f"class map: {text.splitlines()[0]}", mapped, word)
+        cases.refused(f"class map: {text.splitlines()[0]}", mapped, word)
 
 
 def class_cases(cases, folder):
@@ -353,12 +336,12 @@ def class_cases(cases, folder):
     for text, word in [(b"\n", "contains no class"), (b"disc\ncheckerbord\n", "did you mean checkerboard?"),
                        ("disc\n".encode("utf-16"), "expected UTF-8")]:
         listed.write_bytes(text)
-        cases.run(f"--classes FILE: {text[:20]}", [*evaluate, "--classes", listed], word)
-    cases.run("--classes: quotes that do not end", [*evaluate, "--classes", '"disc, square'], "no class")
+        cases.refused(f"--classes FILE: {text[:20]}", [*evaluate, "--classes", listed], word)
+    cases.refused("--classes: quotes that do not end", [*evaluate, "--classes", '"disc, square'], "no class")
     listed.write_text("a\nb\n")
-    cases.run("--class-map: of another size", [*evaluate, "--class-map", listed], "expected the data set's 10")
-    cases.run("predict: a class map of another size", ["predict", ROOT / "docs/mae-builtin.png", "--checkpoint", taken,
-                                                       "--class-map", listed], "has 2 (a, b)")
+    cases.refused("--class-map: of another size", [*evaluate, "--class-map", listed], "expected the data set's 10")
+    cases.refused("predict: a class map of another size", ["predict", ROOT / "docs/mae-builtin.png", "--checkpoint", taken,
+                                                           "--class-map", listed], "has 2 (a, b)")
 
 
 def encode_cases(cases, folder):
@@ -366,21 +349,21 @@ def encode_cases(cases, folder):
     vae, taken, out = folder / "train_vae/taken", folder / "train_cifar/taken", folder / "latents.safetensors"
     short = ["--dataset", "builtin", "--fraction", "0.001", "--workers", "0"]
     encode = ["encode", *short, "--vae", vae, "--output", out]
-    cases.run("encode: no VAE", ["encode", *short, "--output", out], "--vae")
-    cases.run("encode: no output", ["encode", *short, "--vae", vae], "--output")
-    cases.run("encode: a classifier", ["encode", *short, "--vae", taken, "--output", out], "expected an image autoencoder")
-    cases.run("encode: no such VAE", ["encode", *short, "--vae", folder / "no vae", "--output", out], "no vae")
-    cases.run("encode: a folder that does not exist", [*encode, "--output", folder / "none/x.safetensors"], "none")
+    cases.refused("encode: no VAE", ["encode", *short, "--output", out], "--vae")
+    cases.refused("encode: no output", ["encode", *short, "--vae", vae], "--output")
+    cases.refused("encode: a classifier", ["encode", *short, "--vae", taken, "--output", out], "expected an image autoencoder")
+    cases.refused("encode: no such VAE", ["encode", *short, "--vae", folder / "no vae", "--output", out], "no vae")
+    cases.refused("encode: a folder that does not exist", [*encode, "--output", folder / "none/x.safetensors"], "none")
     for flags, word in [(["--img-size", "30"], "multiple of 4"), (["--img-size", "-4"], "--img-size"),
                         (["--batch-size", "0"], "--batch-size"), (["--crop", "middle"], "adm"),
                         (["--split", "test"], "train, val"), (["--scaling-factor", "-1"], "--scaling-factor"),
                         (["--device", "tpu"], "tpu"), (["--precision", "f16"], "bf16"),
                         (["--data-dir", folder / "no data", "--dataset", "folder"], "no data")]:
-        cases.run(f"encode {' '.join(map(str, flags))}", [*encode, *flags], word)
+        cases.refused(f"encode {' '.join(map(str, flags))}", [*encode, *flags], word)
     out.write_text("kept")
-    cases.run("encode: the file exists", encode, "--overwrite")
+    cases.refused("encode: the file exists", encode, "--overwrite")
     if out.read_text() != "kept":
-        cases.run("encode: an existing file is left as it is", encode, "it was changed")
+        cases.refused("encode: an existing file is left as it is", encode, "it was changed")
 
 
 NO_LATENTS = [
@@ -400,31 +383,27 @@ def latent_cases(cases, folder):
     command = ["train_diffusion", "--model", "dit_s_2", "--img-size", "8", "--embed-dim", "24", "--depth", "1", "--num-heads",
                "2", "--max-steps", "1", "--workers", "0", "--dataset", "latents", "--data-dir", file, "--output",
                folder / "run"]
-    cases.run("latents: no such file", command, "does not exist")
+    cases.refused("latents: no such file", command, "does not exist")
     for name, content, word in HOSTILE:
         file.write_bytes(content)
-        cases.run(f"latents: {name}", command, word or "latents.safetensors")
+        cases.refused(f"latents: {name}", command, word or "latents.safetensors")
     for name, changed, word in NO_LATENTS:
         file.write_bytes(latents_file(**changed))
-        cases.run(f"latents {name}", command, word)
+        cases.refused(f"latents {name}", command, word)
     nan = latents_file(moments=("F32", [8, 8, 8, 8], b"\0\0\xc0\x7f" * 4096))
     file.write_bytes(nan)
-    cases.run("latents that are not finite", command, "not finite")
+    cases.refused("latents that are not finite", command, "not finite")
     file.write_bytes(latents_file(64))
     for flags, word in [(["--color-jitter", "0.4"], "no pixels"), (["--vflip", "0.5"], "--vflip"), (["--mean", "0,0,0"], "--mean"),
                         (["--img-size", "16"], "--img-size 8x8"), (["--model", "dit_s_2_8"], '"in_chans": 4'),
                         (["--batch-size", "65"], "fits")]:
-        cases.run(f"latents {' '.join(flags)}", [*command, *flags], word)
-    cases.run("latents of a classifier", train("train_cifar", "--dataset", "latents", "--data-dir", file, "--output",
-                                               folder / "run"), "4 of 8x8")
+        cases.refused(f"latents {' '.join(flags)}", [*command, *flags], word)
+    cases.refused("latents of a classifier", train("train_cifar", "--dataset", "latents", "--data-dir", file, "--output",
+                                                   folder / "run"), "4 of 8x8")
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        cases = Cases(options.build.resolve(), pathlib.Path(folder))
+    with Cases(build_of(__doc__)) as cases:
         for program in PROGRAMS:
             (cases.folder / program).mkdir()
             for part in (cifar_cases, flag_cases, run_cases):
@@ -432,19 +411,14 @@ def main():
         photograph_cases(cases, cases.folder / "photographs")
         (cases.folder / "finetuning").mkdir()
         finetuning_cases(cases, cases.folder / "finetuning")
-        task_cases(cases, cases.folder)
-        file_cases(cases, cases.folder)
-        cue_cases(cases, cases.folder)
-        class_cases(cases, cases.folder)
-        encode_cases(cases, cases.folder)
-        named_cases(cases, cases.folder)
+        for part in (task_cases, file_cases, cue_cases, class_cases, encode_cases, named_cases):
+            part(cases, cases.folder)
         (cases.folder / "latents").mkdir()
         latent_cases(cases, cases.folder / "latents")
         if os.path.exists("/dev/full"):
-            cases.run("bench: --json /dev/full", ["fovea_bench", "--model", *tiny_model("train_cifar")[1:], "--reps",
-                                                  "1", "--ceiling", "64", "--json", "/dev/full"], "/dev/full")
-    print(f"{cases.rows} cases, {cases.failed} failed")
-    return 1 if cases.failed else 0
+            cases.refused("bench: --json /dev/full", ["fovea_bench", "--model", *tiny_model("train_cifar")[1:], "--reps",
+                                                      "1", "--ceiling", "64", "--json", "/dev/full"], "/dev/full")
+    return cases.exit_code()
 
 
 if __name__ == "__main__":

@@ -6,26 +6,14 @@
 Each case must end with exit code 1 or 2 within seconds and print one line on standard error that starts with
 "error: " and names the problem: see bad_input.py. Prints a table.
 """
-import argparse
 import json
-import pathlib
-import struct
 import sys
-import tempfile
-import zlib
 
 from bad_input import Cases, train
+from checks import build_of
+from formats import plain_png
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = "train_mae"  # needs no labels, and so takes any images
-
-
-def png(width, height):
-    def chunk(kind, data):
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    rows = zlib.compress(bytes((1 + 3 * width) * height))
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
 
 
 def instances(**changes):
@@ -114,7 +102,7 @@ def opened(dataset, folder, *flags):
 
 
 def coco_folder(folder, text):
-    pictures = {f"{split}2017/{k}.png": png(32, 32) for split in ("train", "val") for k in range(16)}
+    pictures = {f"{split}2017/{k}.png": plain_png(0, 0, 0) for split in ("train", "val") for k in range(16)}
     return write(folder, {**pictures, "annotations/instances_train2017.json": text,
                           "annotations/instances_val2017.json": text})
 
@@ -122,7 +110,7 @@ def coco_folder(folder, text):
 def voc_folder(folder, xml):
     names = [str(k) for k in range(16)]
     lists = {f"ImageSets/Main/{name}.txt": "\n".join(names) for name in ("train", "val")}
-    return write(folder, {**{f"JPEGImages/{k}.png": png(32, 32) for k in names}, **lists,
+    return write(folder, {**{f"JPEGImages/{k}.png": plain_png(0, 0, 0) for k in names}, **lists,
                           **{f"Annotations/{k}.xml": voc(voc_object()) for k in names}, "Annotations/7.xml": xml})
 
 
@@ -131,34 +119,28 @@ def layout_cases(cases, folder):
     place = coco_folder(folder / "coco", SOUND)
     for split in ("train", "val"):
         (place / f"{split}2017").rename(place / "away")
-        cases.run(f"coco: no {split}2017", opened("coco", place), f"--{split}-split names another folder")
+        cases.refused(f"coco: no {split}2017", opened("coco", place), f"--{split}-split names another folder")
         (place / "away").rename(place / f"{split}2017")
-    cases.run("coco: no such file", opened("coco", place, "--annotations", "none.json"), "none.json")
-    cases.run("coco: a class map", opened("coco", place, "--class-map", "map.txt"), "--class-map")
-    cases.run("builtin: annotations", opened("builtin", place, "--annotations", "a.json"), "only apply to coco")
+    cases.refused("coco: no such file", opened("coco", place, "--annotations", "none.json"), "none.json")
+    cases.refused("coco: a class map", opened("coco", place, "--class-map", "map.txt"), "--class-map")
+    cases.refused("builtin: annotations", opened("builtin", place, "--annotations", "a.json"), "only apply to coco")
     labels = train("train_cifar", "--dataset", "coco", "--data-dir", place, "--output", place / "run")
-    cases.run("coco: labels are wanted", labels, "./run train_detection")
+    cases.refused("coco: labels are wanted", labels, "./run train_detection")
     voc_place = voc_folder(folder / "voc", voc(voc_object()))
     write(voc_place, {"ImageSets/Main/val.txt": "3\n77\n"})
-    cases.run("voc: a list of other images", opened("voc", voc_place), "val.txt, line 2: lists 77")
+    cases.refused("voc: a list of other images", opened("voc", voc_place), "val.txt, line 2: lists 77")
     (voc_place / "Annotations").rename(voc_place / "annotations.old")
-    cases.run("voc: no annotations", opened("voc", voc_place), "PASCAL VOC's layout")
+    cases.refused("voc: no annotations", opened("voc", voc_place), "PASCAL VOC's layout")
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name)
-        cases = Cases(options.build.resolve(), folder)
+    with Cases(build_of(__doc__)) as cases:
         for k, (what, text, word) in enumerate(COCO):
-            cases.run(f"coco: {what}", opened("coco", coco_folder(folder / f"coco{k}", text)), word)
+            cases.refused(f"coco: {what}", opened("coco", coco_folder(cases.folder / f"coco{k}", text)), word)
         for k, (what, xml, word) in enumerate(VOC):
-            cases.run(f"voc: {what}", opened("voc", voc_folder(folder / f"voc{k}", xml)), word)
-        layout_cases(cases, folder)
-    print(f"{cases.rows} cases, {cases.failed} failed")
-    return 1 if cases.failed else 0
+            cases.refused(f"voc: {what}", opened("voc", voc_folder(cases.folder / f"voc{k}", xml)), word)
+        layout_cases(cases, cases.folder)
+    return cases.exit_code()
 
 
 if __name__ == "__main__":

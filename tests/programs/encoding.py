@@ -5,60 +5,39 @@
 
 Prints one line per check; exits 1 if one fails.
 """
-import argparse
-import json
-import pathlib
 import signal
 import struct
 import subprocess
 import sys
-import tempfile
 import time
 
+from checks import Checks, build_of
+from formats import read_safetensors
 from tiny_training import tiny_model
 
 
-def read_safetensors(path):
-    """Metadata, and the bytes and shape of every tensor."""
-    data = path.read_bytes()
-    length = struct.unpack("<Q", data[:8])[0]
-    header, body = json.loads(data[8:8 + length]), data[8 + length:]
-    metadata = header.pop("__metadata__")
-    return metadata, {name: (entry["shape"], body[slice(*entry["data_offsets"])]) for name, entry in header.items()}
-
-
 def floats(tensor):
-    return struct.unpack(f"<{len(tensor[1]) // 4}f", tensor[1])
+    return struct.unpack(f"<{len(tensor.data) // 4}f", tensor.data)
 
 
-class Checks:
-    def __init__(self, build, folder):
-        self.build, self.folder, self.failed = build, folder, 0
-        self.short = ["--dataset", "builtin", "--fraction", "0.001", "--workers", "0"]
-
-    def that(self, what, ok, found=""):
-        self.failed += not ok
-        print(f"{'ok  ' if ok else 'FAIL'} {what}{'' if ok else f': {found}'}")
-
-    def run(self, program, *flags):
-        done = subprocess.run([self.build / program, *map(str, flags)], capture_output=True, text=True, timeout=300)
-        if done.returncode != 0:
-            self.that(f"{program} {flags}", False, done.stderr)
-        return done.stdout
-
+class EncodingChecks(Checks):
     def encode(self, name, *flags):
+        """Tensors and metadata of the file that `encode` writes."""
         path = self.folder / f"{name}.safetensors"
-        self.said = self.run("encode", *self.short, "--vae", self.folder / "run", "--output", path, *flags)
+        done = self.run("encode", "--dataset", "builtin", "--fraction", "0.001", "--workers", "0", "--vae", self.folder / "run",
+                        "--output", path, *flags)
+        self.note(f"encode {' '.join(map(str, flags))}", done.stderr if done.returncode else "")
+        self.said = done.stdout
         return read_safetensors(path) if path.exists() else ({}, {})
 
 
 def check_file(checks):
-    metadata, tensors = checks.encode("plain")
+    tensors, metadata = checks.encode("plain")
     checks.that("metadata name format, VAE, hash, factor and preparation",
                 metadata.get("format") == "fovea-latents-1" and metadata.get("vae") == "vae_f4_32"
                 and len(metadata.get("vae_hash", "")) == 64 and float(metadata.get("scaling_factor", 0)) == 0.18215
                 and metadata.get("preparation") == "adm 32", metadata)
-    shapes = {name: tensor[0] for name, tensor in tensors.items()}
+    shapes = {name: tensor.shape for name, tensor in tensors.items()}
     checks.that("moments of images and of mirrored images, and labels",
                 shapes == {"moments": [20, 6, 8, 8], "moments_flipped": [20, 6, 8, 8], "labels": [20]}, shapes)
     checks.that("both differ", tensors["moments"] != tensors["moments_flipped"])
@@ -71,11 +50,11 @@ def check_file(checks):
 def check_same(checks, tensors):
     for name, flags in [("batches of 1", ["--batch-size", 1]), ("batches of 7", ["--batch-size", 7]),
                         ("one thread", ["--threads", 1]), ("two threads", ["--threads", 2]), ("workers", ["--workers", 2])]:
-        checks.that(f"{name}: the same bits", checks.encode(name, *flags)[1] == tensors)
-    _, single = checks.encode("no flips", "--flips=false")
+        checks.that(f"{name}: the same bits", checks.encode(name, *flags)[0] == tensors)
+    single, _ = checks.encode("no flips", "--flips=false")
     checks.that("without flips", set(single) == {"moments", "labels"} and single["moments"] == tensors["moments"], set(single))
-    metadata, sized = checks.encode("size", "--img-size", 16, "--crop", "stretch", "--scaling-factor", 0.5)
-    checks.that("another size, crop and factor", sized["moments"][0] == [20, 6, 4, 4]
+    sized, metadata = checks.encode("size", "--img-size", 16, "--crop", "stretch", "--scaling-factor", 0.5)
+    checks.that("another size, crop and factor", sized["moments"].shape == [20, 6, 4, 4]
                 and metadata["preparation"] == "stretch 16" and float(metadata["scaling_factor"]) == 0.5, metadata)
 
 
@@ -92,18 +71,14 @@ def check_stop(checks):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--build", type=pathlib.Path, default=pathlib.Path("build"))
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        checks = Checks(options.build.resolve(), pathlib.Path(folder))
-        checks.run("train_vae", *tiny_model("train_vae"), "--dataset", "builtin", "--fraction", "0.01", "--epochs", 1,
-                   "--batch-size", 16, "--workers", 0, "--no-report", "--output", checks.folder / "run")
+    with EncodingChecks(build_of(__doc__)) as checks:
+        checks.must_run("train_vae", *tiny_model("train_vae"), "--dataset", "builtin", "--fraction", "0.01", "--epochs", 1,
+                        "--batch-size", 16, "--workers", 0, "--no-report", "--output", checks.folder / "run")
         checks.that("originals and reconstructions after each epoch", (checks.folder / "run/pictures/epoch-0.png").exists())
         check_same(checks, check_file(checks))
         check_stop(checks)
-    sys.exit(1 if checks.failed else 0)
+    return checks.exit_code()
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

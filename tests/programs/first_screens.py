@@ -5,33 +5,16 @@
 
 Prints one line per check; exits 1 if one fails.
 """
-import argparse
-import pathlib
 import re
-import subprocess
 import sys
-import tempfile
 
+from checks import ROOT, Checks, build_of, problem_of_error
 from tiny_training import PROGRAMS as TRAINING_PROGRAMS, tiny_model
 
 PROGRAMS = ["train_cifar", "train_imagenet", "train_mae", "train_diffusion", "train_vae", "train_detection", "train_depth", "encode", "sample", "measure", "pack",
             "evaluate", "predict", "report", "audit", "inspect", "compare", "summary", "convert", "parity", "gradcheck", "fovea_bench"]
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 VERSION = re.search(r"project\(fovea VERSION (\S+)", (ROOT / "CMakeLists.txt").read_text())[1]
 SHORT = ["--max-steps", "1", "--workers", "0", "--batch-size", "8", "--no-report"]
-
-
-class Checks:
-    def __init__(self, build):
-        self.build, self.failed = build, 0
-
-    def run(self, program, *flags):
-        done = subprocess.run([self.build / program, *flags], capture_output=True, text=True, timeout=300)
-        return done.returncode, done.stdout, done.stderr
-
-    def that(self, what, ok, seen=""):
-        self.failed += not ok
-        print(f"{'ok' if ok else 'FAIL':4} {what}{'' if ok else ': ' + seen}", flush=True)
 
 
 def flags_without_words(text):
@@ -47,14 +30,15 @@ def flags_without_words(text):
 
 def check_every_program(checks):
     for program in PROGRAMS:
-        code, text, _ = checks.run(program, "--help")
-        flags = len(re.findall(r"^  -", text, re.MULTILINE))
-        bare = flags_without_words(text)
-        checks.that(f"{program} --help says what each flag means", code == 0 and flags >= 2 and not bare, str(bare))
-        code, text, _ = checks.run(program, "--version")
-        checks.that(f"{program} --version", code == 0 and re.fullmatch(rf"fovea {re.escape(VERSION)} \(.+\)\n", text), text)
-        code, _, error = checks.run(program, "--no-such-flag")
-        checks.that(f"{program} --no-such-flag: one line", code == 2 and error.count("\n") == 1, error)
+        done = checks.run(program, "--help")
+        flags = len(re.findall(r"^  -", done.stdout, re.MULTILINE))
+        bare = flags_without_words(done.stdout)
+        checks.that(f"{program} --help says what each flag means", done.returncode == 0 and flags >= 2 and not bare, bare)
+        done = checks.run(program, "--version")
+        version = re.fullmatch(rf"fovea {re.escape(VERSION)} \(.+\)\n", done.stdout)
+        checks.that(f"{program} --version", done.returncode == 0 and version, done.stdout)
+        error = problem_of_error(checks.run(program, "--no-such-flag"), codes=[2])
+        checks.note(f"{program} --no-such-flag: one line", error)
 
 
 def names_of(listing):
@@ -64,21 +48,21 @@ def names_of(listing):
 
 def check_lists_of_models(checks):
     for program in ["train_cifar", "train_imagenet", "train_mae", "train_diffusion", "train_detection", "train_depth", "summary"]:
-        _, common, _ = checks.run(program, "--list-models")
-        _, everything, _ = checks.run(program, "--list-models", "all")
+        common = checks.run(program, "--list-models").stdout
+        everything = checks.run(program, "--list-models", "all").stdout
         checks.that(f"{program} --list-models is short, and says how to see the others",
                     set(names_of(common)) <= set(names_of(everything)) and len(names_of(common)) < 100
                     and (names_of(common) == names_of(everything) or "--list-models all" in common), common)
         word = "dit_s" if program == "train_diffusion" else "tiny"
-        code, listed, _ = checks.run(program, "--list-models", f"*{word}*")
-        names = names_of(listed)
+        done = checks.run(program, "--list-models", f"*{word}*")
+        names = names_of(done.stdout)
         wanted = [name for name in names_of(everything) if word in name]
-        checks.that(f"{program} --list-models *{word}*", code == 0 and names == wanted and names != [], listed)
-        code, _, error = checks.run(program, "--list-models", "xyz")
-        checks.that(f"{program} --list-models xyz", code != 0 and "xyz" in error, error)
-    code, _, error = checks.run("train_cifar", "--model", "nope")
-    checks.that("--model nope: no proposal where nothing is near",
-                code == 2 and "nope" in error and "mean" not in error and "--list-models" in error, error)
+        checks.that(f"{program} --list-models *{word}*", done.returncode == 0 and names == wanted and names != [], done.stdout)
+        done = checks.run(program, "--list-models", "xyz")
+        checks.that(f"{program} --list-models xyz", done.returncode != 0 and "xyz" in done.stderr, done.stderr)
+    done = checks.run("train_cifar", "--model", "nope")
+    checks.note("--model nope: no proposal where nothing is near",
+                problem_of_error(done, "nope", "--list-models", codes=[2]) or ("mean" in done.stderr and done.stderr))
 
 
 def check_version(checks):
@@ -87,41 +71,39 @@ def check_version(checks):
     checks.that("CHANGELOG.md begins with the version", heading == VERSION, heading)
     cited = re.search(r"^version: (\S+)", (ROOT / "CITATION.cff").read_text(), re.MULTILINE)[1]
     checks.that("CITATION.cff has the version", cited == VERSION, cited)
-    text = subprocess.run([ROOT / "run", "--version"], capture_output=True, text=True, timeout=60).stdout
+    text = checks.execute([ROOT / "run", "--version"]).stdout
     checks.that("./run --version", text == f"fovea {VERSION}\n", text)
 
 
 def check_verbs(checks):
-    text = subprocess.run([ROOT / "run"], capture_output=True, text=True, timeout=60).stdout
+    text = checks.execute([ROOT / "run"]).stdout
     checks.that("./run names its verbs", "train_cifar" in text, text)
     checks.that("./run fits a terminal of 80 columns", max(map(len, text.splitlines())) <= 80, text)
 
 
-def check_start_of_training(checks, program, folder):
+def check_start_of_training(checks, program):
     tiny = [*tiny_model(program), *SHORT]
-    code, text, error = checks.run(program, *tiny, "--output", folder / "a")
-    lines = (text + error).splitlines()
-    checks.that(f"{program}: the first screen fits one of 24 lines", code == 0 and len(lines) <= 24, "\n".join(lines))
+    done = checks.run(program, *tiny, "--output", f"{program} a")
+    text = done.stdout + done.stderr
+    lines = text.splitlines()
+    checks.that(f"{program}: the first screen fits one of 24 lines", done.returncode == 0 and len(lines) <= 24, text)
     checks.that("and 80 columns", max(map(len, lines)) <= 80, max(lines, key=len))
-    checks.that("it shows what differs from the recipe, nothing else",
-                "batch-size 8" in text + error and "weight-decay" not in text + error, text + error)
-    _, text, error = checks.run(program, *tiny, "--output", folder / "b", "--verbose")
-    checks.that("--verbose shows every setting", "weight-decay" in text + error, text + error)
+    checks.that("it shows what differs from the recipe, nothing else", "batch-size 8" in text and "weight-decay" not in text,
+                text)
+    done = checks.run(program, *tiny, "--output", f"{program} b", "--verbose")
+    checks.that("--verbose shows every setting", "weight-decay" in done.stdout + done.stderr, done.stdout + done.stderr)
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", type=pathlib.Path, default=pathlib.Path("build"))
-    checks = Checks(parser.parse_args().build.resolve())
-    check_every_program(checks)
-    check_lists_of_models(checks)
-    check_version(checks)
-    check_verbs(checks)
-    for program in TRAINING_PROGRAMS:
-        with tempfile.TemporaryDirectory() as folder:
-            check_start_of_training(checks, program, pathlib.Path(folder))
-    sys.exit(checks.failed > 0)
+    with Checks(build_of(__doc__)) as checks:
+        check_every_program(checks)
+        check_lists_of_models(checks)
+        check_version(checks)
+        check_verbs(checks)
+        for program in TRAINING_PROGRAMS:
+            check_start_of_training(checks, program)
+    return checks.exit_code()
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,7 +1,8 @@
 """Files of latents, as `encode` writes them, for the tests of other programs."""
 import array
-import json
 import struct
+
+from formats import safetensors
 
 
 def latents_file(count=8, channels=4, side=8, flipped=True, **changed):
@@ -18,16 +19,7 @@ def latents_file(count=8, channels=4, side=8, flipped=True, **changed):
         tensors["moments_flipped"] = moments(-1)
     metadata = {"format": "fovea-latents-1", "classes": '["cat", "dog"]', "vae": "vae_test", "vae_hash": "ab12",
                 "scaling_factor": "0.5", "preparation": "adm 64"}
-    header, body = {}, b""
     for name, value in changed.items():
         (tensors if name in tensors else metadata)[name] = value
-    for name, tensor in tensors.items():
-        if tensor is None:
-            continue
-        dtype, shape, data = tensor
-        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [len(body), len(body) + len(data)]}
-        body += data
-    header["__metadata__"] = {key: value for key, value in metadata.items() if value is not None}
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
-    return struct.pack("<Q", len(text)) + text + body
+    return safetensors({name: tensor for name, tensor in tensors.items() if tensor is not None},
+                       {key: value for key, value in metadata.items() if value is not None})

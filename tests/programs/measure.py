@@ -7,37 +7,31 @@
 Trains a tiny classifier, measures folders and .npz files with it, and checks tables, JSON, statistics files,
 errors, interruption, and that threads and batch sizes change nothing. Prints one line per check.
 """
-import argparse
 import json
 import pathlib
 import signal
 import struct
 import subprocess
 import sys
-import tempfile
 import time
-import zlib
 
-
-def png(pixels, width):
-    """An RGB picture from rows of bytes."""
-    def chunk(kind, data):
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-    rows = b"".join(b"\0" + pixels[i:i + 3 * width] for i in range(0, len(pixels), 3 * width))
-    header = struct.pack(">IIBBBBB", width, len(pixels) // (3 * width), 8, 2, 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+from checks import Checks, parser_of, problem_of_error
+from formats import png, read_safetensors, safetensors
+from tiny_training import tiny_model
 
 
 def drawn(index, size=16):
     """A picture that differs from all others."""
-    return bytes((37 * index + 11 * (i % 3) + i * (3 + index % 5)) * (1 + index) % 256 for i in range(3 * size * size))
+    row = 3 * size
+    pixels = bytes((37 * index + 11 * (i % 3) + i * (3 + index % 5)) * (1 + index) % 256 for i in range(row * size))
+    return png([pixels[i:i + row] for i in range(0, len(pixels), row)])
 
 
 def write_set(folder, first, count, size=16, named=False):
     folder.mkdir(parents=True)
     for i in range(count):
         name = f"{i:06}-class{i % 10}-seed5.png" if named else f"{i}.png"
-        (folder / name).write_bytes(png(drawn(first + i, size), size))
+        (folder / name).write_bytes(drawn(first + i, size))
     return folder
 
 
@@ -47,40 +41,27 @@ def distance(result):
     return comparison["rows"][0][comparison["distance"]]
 
 
-class Checks:
-    def __init__(self, build, folder):
-        self.build, self.folder, self.failed = build, folder, 0
-
-    def that(self, what, ok, seen=""):
-        self.failed += not ok
-        print(f"{'ok' if ok else 'FAIL':4} {what}{'' if ok else ': ' + str(seen)[-400:]}", flush=True)
-
-    def run(self, *flags, program="measure", build=None):
-        return subprocess.run([(build or self.build) / program, *map(str, flags)], capture_output=True, text=True,
-                              timeout=300, cwd=self.folder)
-
-    def measured(self, *flags, **where):
+class MeasureChecks(Checks):
+    def measured(self, *flags, program="measure"):
         """The JSON and the table of a call that succeeds."""
         file = self.folder / "measured.json"
         file.unlink(missing_ok=True)
-        done = self.run(*flags, "--json", file, **where)
+        done = self.run(program, *flags, "--json", file)
         if done.returncode != 0:
-            self.that(f"measure {flags}", False, done.stderr)
+            self.note(f"measure {flags}", done.stderr)
             return None, ""
         return json.loads(file.read_text()), done.stdout
 
     def fails(self, what, word, *flags, code=1):
         before = set(self.folder.rglob("*"))
-        done = self.run(*flags)
-        lines = done.stderr.strip().splitlines()
-        ok = done.returncode == code and len(lines) == 1 and lines[0].startswith("error: ") and word in lines[0]
+        problem = problem_of_error(self.run("measure", *flags), word, codes=[code])
         left = [path.name for path in self.folder.rglob("*") if path not in before]
-        self.that(f"error: {what}", ok and not left, (done.returncode, done.stderr, left))
+        self.note(f"error: {what}", problem or (f"left {left}" if left else ""))
 
 
 def check_good(checks, folder, run):
     samples, real = write_set(folder / "samples", 0, 24, named=True), write_set(folder / "real", 100, 30)
-    (samples / "grid.png").write_bytes(png(drawn(3, 64), 64))
+    (samples / "grid.png").write_bytes(drawn(3, 64))
     (samples / "samples.json").write_text(json.dumps({"sampler": "ddim", "num_sampling_steps": 50, "cfg_scale": 4.0,
                                                       "seed": 5}))
     result, table = checks.measured(samples, real, "--features", run)
@@ -113,14 +94,14 @@ def check_good(checks, folder, run):
 
 def check_statistics(checks, folder, run, samples, real, result):
     file = folder / "real.npz"
-    done = checks.run(real, "--features", run, "--save-statistics", file)
+    done = checks.run("measure", real, "--features", run, "--save-statistics", file)
     checks.that("one set alone saves its statistics", done.returncode == 0 and file.exists(), done.stderr)
     by_file, _ = checks.measured(samples, file, "--features", run)
     ours, theirs = distance(by_file), distance(result)
     checks.that("statistics give the pictures' distance", abs(ours - theirs) < 1e-9 + 1e-9 * theirs, (ours, theirs))
     checks.that("statistics have no floor, and the notes say so",
                 any("no floor" in note for note in by_file["comparisons"][0]["notes"]), by_file)
-    both = checks.run(file, file)
+    both = checks.run("measure", file, file)
     checks.that("two statistics need no network", both.returncode == 0 and "Frechet distance" in both.stdout and
                 "FID" not in both.stdout, both.stdout + both.stderr)
     train(checks, folder / "again", "--seed", "9")
@@ -129,10 +110,8 @@ def check_statistics(checks, folder, run, samples, real, result):
 
 
 def train(checks, run, *flags):
-    done = checks.run("--model", "vit_tiny_patch8_32", "--embed-dim", "24", "--depth", "1", "--num-heads", "2",
-                      "--max-steps", "2", "--workers", "0", "--no-report", "--output", run, *flags,
-                      program="train_cifar")
-    checks.that("a tiny classifier trains", done.returncode == 0, done.stderr)
+    checks.must_run("train_cifar", *tiny_model("train_cifar"), "--max-steps", "2", "--workers", "0", "--no-report",
+                    "--output", run, *flags)
 
 
 def check_bad(checks, folder, run, samples, real):
@@ -159,15 +138,14 @@ def check_bad(checks, folder, run, samples, real):
     checks.that("three pictures have no precision and recall at k = 3, and the table says why",
                 "precision" not in row and "need more than k = 3" in table, table)
     mixed = write_set(folder / "mixed", 0, 6, size=24)
-    (mixed / "9.png").write_bytes(png(drawn(1, 40), 40))
+    (mixed / "9.png").write_bytes(drawn(1, 40))
     _, table = checks.measured(mixed, real, *features)
     checks.that("other sizes are noted", "24x24" in table and "crop and resize" in table, table)
-    data = bytearray((run / "last.safetensors").read_bytes())
-    length = struct.unpack("<Q", data[:8])[0]
-    begin, end = (8 + length + offset for offset in json.loads(data[8:8 + length])["norm.weight"]["data_offsets"])
+    tensors, metadata = read_safetensors(run / "last.safetensors")
+    norm = tensors["norm.weight"]
     for name, value, word in [("nan", float("nan"), "NaN"), ("huge", 3e38, "not finite")]:
-        data[begin:end] = struct.pack("<f", value) * ((end - begin) // 4)
-        (folder / f"{name}.safetensors").write_bytes(data)
+        changed = tensors | {"norm.weight": norm._replace(data=struct.pack("<f", value) * (len(norm.data) // 4))}
+        (folder / f"{name}.safetensors").write_bytes(safetensors(changed, metadata))
         checks.fails(f"weights with {name} values", word, samples, real, "--features", folder / f"{name}.safetensors")
 
 
@@ -185,7 +163,7 @@ def check_interrupt(checks, folder, run):
 
 
 def check_fake_cuda(checks, fake, run, samples, real, result):
-    on_cuda, _ = checks.measured(samples, real, "--features", run, "--device", "cuda", build=fake)
+    on_cuda, _ = checks.measured(samples, real, "--features", run, "--device", "cuda", program=fake / "measure")
     if on_cuda is None:
         return
     pairs = [(a[key], b[key]) for a, b in zip(on_cuda["comparisons"][0]["rows"], result["comparisons"][0]["rows"])
@@ -194,24 +172,21 @@ def check_fake_cuda(checks, fake, run, samples, real, result):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--build", type=pathlib.Path, default=pathlib.Path("build"))
+    parser = parser_of(__doc__)
     parser.add_argument("--fake", type=pathlib.Path)
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name)
-        checks = Checks(arguments.build.resolve(), folder)
-        run = folder / "run"
+    with MeasureChecks(arguments.build) as checks:
+        folder, run = checks.folder, checks.folder / "run"
         train(checks, run)
         samples, real, result = check_good(checks, folder, run)
         if arguments.fake:
             check_fake_cuda(checks, arguments.fake.resolve(), run, samples, real, result)
-            sys.exit(bool(checks.failed))
-        check_statistics(checks, folder, run, samples, real, result)
-        check_bad(checks, folder, run, samples, real)
-        check_interrupt(checks, folder, run)
-        sys.exit(bool(checks.failed))
+        else:
+            check_statistics(checks, folder, run, samples, real, result)
+            check_bad(checks, folder, run, samples, real)
+            check_interrupt(checks, folder, run)
+    return checks.exit_code()
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,7 +1,8 @@
 """Small data sets for the training programs."""
 import json
 import struct
-import zlib
+
+from formats import png
 
 
 def small_cifar(folder):
@@ -12,18 +13,9 @@ def small_cifar(folder):
         (folder / file).write_bytes(b"".join(record))
 
 
-def png_of(width, rows, bits, color):
-    """A PNG file of rows of bytes, with that many bits per value and that color type."""
-    def chunk(kind, body):
-        return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
-    size = struct.pack(">IIBBBBB", width, len(rows), bits, color, 0, 0, 0)
-    content = zlib.compress(b"".join(b"\0" + row for row in rows))
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", size) + chunk(b"IDAT", content) + chunk(b"IEND", b"")
-
-
-def png(pixels):
+def colored(pixels):
     """A PNG file of rows of (red, green, blue)."""
-    return png_of(len(pixels[0]), [b"".join(map(bytes, row)) for row in pixels], 8, 2)
+    return png([b"".join(map(bytes, row)) for row in pixels])
 
 
 def small_coco(folder):
@@ -42,7 +34,7 @@ def small_coco(folder):
                     row[x:x + side] = [color] * side
                 annotations.append({"id": len(annotations) + 1, "image_id": i, "category_id": label + 1, "iscrowd": 0,
                                     "bbox": [x, y, side, side], "area": side * side})
-            (folder / split / f"{i:012}.png").write_bytes(png(pixels))
+            (folder / split / f"{i:012}.png").write_bytes(colored(pixels))
             images.append({"id": i, "file_name": f"{i:012}.png", "height": height, "width": width})
         categories = [{"id": k + 1, "name": name} for k, name in enumerate(("red", "green", "blue"))]
         (folder / f"annotations/instances_{split}.json").write_text(
@@ -58,9 +50,9 @@ def small_depth(folder):
         for i in range(count):
             depths = [[(900 + 60 * x + 11 * i * y) * (x + y + i > 4) for x in range(width)] for y in range(height)]
             pixels = [[(depth // 16 % 256, 40 + i % 7, 50) for depth in row] for row in depths]
-            (folder / split / f"rgb/{i}.png").write_bytes(png(pixels))
+            (folder / split / f"rgb/{i}.png").write_bytes(colored(pixels))
             rows = [struct.pack(f">{width}H", *row) for row in depths]
-            (folder / split / f"depth/{i}.png").write_bytes(png_of(width, rows, 16, 0))
+            (folder / split / f"depth/{i}.png").write_bytes(png(rows, channels=1, bits=16))
 
 
 def small_data(folder):

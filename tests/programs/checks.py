@@ -1,0 +1,85 @@
+"""What the scripts of this folder share: their arguments, a line for each check, and how programs must fail."""
+import argparse
+import os
+import pathlib
+import subprocess
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def parser_of(description):
+    """Parses --build, the folder of the programs, and the arguments that a script adds."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=lambda text: pathlib.Path(text).resolve(), default=ROOT / "build")
+    return parser
+
+
+def build_of(description):
+    """The folder of the programs, for a script without other arguments."""
+    return parser_of(description).parse_args().build
+
+
+class Checks:
+    """Runs programs in a temporary folder, prints a line for each check and counts those that fail."""
+
+    def __init__(self, build):
+        self.build, self.count, self.failed = build, 0, 0
+        self.temporary = tempfile.TemporaryDirectory()
+        self.folder = pathlib.Path(self.temporary.name).resolve()
+        os.environ["XDG_CACHE_HOME"] = str(self.folder / "cache")  # so that programs leave the user's alone
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.temporary.cleanup()
+
+    def note(self, what, problem=""):
+        """A check that fails if there is a problem."""
+        self.count += 1
+        self.failed += bool(problem)
+        print(f"{'FAIL' if problem else 'ok':4} {what}{f': {problem}' if problem else ''}", flush=True)
+
+    def that(self, what, holds, seen=""):
+        """A check that fails unless the condition holds; `seen` is printed then."""
+        self.note(what, "" if holds else seen or "does not hold")
+
+    def exit_code(self):
+        """Prints the counts; returns the exit code of the script."""
+        print(f"{self.count} checks, {self.failed} failed")
+        return 1 if self.failed else 0
+
+    def command(self, program, *flags):
+        return [str(self.build / program), *(f if isinstance(f, bytes) else str(f) for f in flags)]
+
+    def execute(self, command, **options):
+        """The ended process of a command, with its output as text unless options say errors=None."""
+        options = {"errors": "replace", "timeout": 300, "cwd": self.folder, **options}
+        return subprocess.run(command, capture_output=True, **options)
+
+    def run(self, program, *flags, **options):
+        return self.execute(self.command(program, *flags), **options)
+
+    def must_run(self, program, *flags, **options):
+        """The output of a program on which other checks depend; a failure ends the script."""
+        done = self.run(program, *flags, **options)
+        if done.returncode != 0:
+            raise SystemExit(f"error: {' '.join(map(str, done.args))} ended with {done.returncode}: {done.stderr}")
+        return done
+
+
+def problem_of_error(done, *words, codes=(1, 2), alone=True):
+    """What is wrong with how a program fails, or "".
+
+    It must end with one of the exit codes and print one line "error: ..." that contains the words. If `alone`, standard
+    error has no other line.
+    """
+    text = done.stderr if isinstance(done.stderr, str) else done.stderr.decode(errors="replace")
+    lines = text.strip().splitlines()
+    errors = [line for line in lines if line.startswith("error: ")]
+    if done.returncode not in codes:
+        return f"exit code {done.returncode}, expected {' or '.join(map(str, codes))}: {text.strip()[-300:]}"
+    if len(errors) != 1 or (alone and len(lines) != 1):
+        return f"{len(errors)} errors in {len(lines)} lines: {text.strip()[-300:]}"
+    return next((f"'{word}' is not in: {errors[0]}" for word in words if str(word) not in errors[0]), "")
