@@ -6,20 +6,15 @@ formats of other programs: results for each class must stay the same, or the inp
 
 Prints a table; exits 1 if something failed.
 """
-import argparse
 import json
 import os
-import pathlib
 import shutil
-import struct
-import subprocess
 import sys
-import tempfile
-import zlib
 
+from checks import Checks, build_of
+from formats import plain_png, read_safetensors, safetensors
 from tiny_training import tiny_model
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 CLASSES = 12
 PLANTS = ["apple", "bay", "cedar", "dill", "elm", "fig", "grape", "hop", "iris", "juniper", "kale", "lime, sweet"]
 NUMBERS = [str(k) for k in range(CLASSES)]
@@ -28,33 +23,11 @@ TRAINING = [*tiny_model("train_cifar"), "--dataset", "folder", "--index-cache", 
             "none", "--workers", "0", "--threads", "1", "--no-report"]
 
 
-def png(color):
-    """A 32 x 32 picture of a single colour."""
-    def chunk(kind, body):
-        return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
-    rows = b"".join(b"\0" + bytes(color) * 32 for _ in range(32))
-    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 32, 32, 8, 2, 0, 0, 0)) +
-            chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
-
-
 def color(label, i):
     return [(label * 67 + 5 * i) % 256, (label * 131 + 90 + 7 * i) % 256, (label * 29 + 150 + 3 * i) % 256]
 
 
-class Table:
-    def __init__(self, build, folder):
-        self.build, self.folder, self.rows, self.failed = build, folder, 0, 0
-        os.environ["XDG_CACHE_HOME"] = str(folder / "cache")
-
-    def note(self, what, problem):
-        self.rows += 1
-        self.failed += bool(problem)
-        print(f"{'FAIL' if problem else 'ok':4} {what}{': ' + str(problem) if problem else ''}", flush=True)
-
-    def run(self, program, *flags, **options):
-        return subprocess.run([self.build / program, *map(os.fspath, flags)], capture_output=True, timeout=120,
-                              cwd=self.folder, **options)
-
+class Table(Checks):
     def pictures(self, name, names, splits=("val",), labels=None):
         """Class folders of these names; names[i] contains the pictures of label i."""
         root = self.folder / name
@@ -62,14 +35,14 @@ class Table:
             for label, called in zip(labels or range(CLASSES), names):
                 (root / split / called).mkdir(parents=True)
                 for i in range(2):
-                    (root / split / called / f"{i}.png").write_bytes(png(color(label, i)))
+                    (root / split / called / f"{i}.png").write_bytes(plain_png(*color(label, i)))
         return root
 
     def train(self, output, data, *flags):
         result = self.run("train_cifar", *TRAINING, "--data-dir", data, "--output", output, *flags)
         if result.returncode != 0:
-            self.note(f"training {output.name}", result.stderr.decode())
-        return result.stdout.decode()
+            self.note(f"training {output.name}", result.stderr)
+        return result.stdout
 
     def evaluate(self, model, data, *flags):
         """The result as JSON and the output; None and the error if it was rejected."""
@@ -78,21 +51,17 @@ class Table:
         result = self.run("evaluate", model, "--dataset", "folder", "--data-dir", data, "--json", path, "--output",
                           self.folder / "out", "--workers", "0", *flags)
         if result.returncode != 0:
-            return None, result.stderr.decode()
-        return json.loads(path.read_text())["results"][0], result.stdout.decode() + result.stderr.decode()
+            return None, result.stderr
+        return json.loads(path.read_text())["results"][0], result.stdout + result.stderr
 
 
 def as_hub(run, folder, **said):
     """A run's weights in timm's folder layout, without fovea's metadata."""
     folder.mkdir()
-    data = (run / "last.safetensors").read_bytes()
-    length = struct.unpack("<Q", data[:8])[0]
-    header = json.loads(data[8:8 + length])
-    known = header.pop("__metadata__")
+    tensors, known = read_safetensors(run / "last.safetensors")
     shown = {key: json.loads(known[key]) for key in ("mean", "std", "crop_pct")}
     shown |= {key: known[key] for key in ("crop_mode", "interpolation")}
-    text = json.dumps(header).encode()
-    (folder / "model.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + data[8 + length:])
+    (folder / "model.safetensors").write_bytes(safetensors(tensors))
     sizes = {"patch_size": 8, "embed_dim": 24, "depth": 1, "num_heads": 2, "img_size": 32}
     (folder / "config.json").write_text(json.dumps(
         {"architecture": "vit_tiny_patch16_224", "num_classes": CLASSES, "model_args": sizes,
@@ -175,12 +144,12 @@ def fine_tuning(table, run):
 
 def predictions(table, run):
     pictures = sorted((table.folder / "plants/val").glob("*/0.png"))
-    alone = table.run("predict", *pictures, "--checkpoint", run, "--format", "csv").stdout
+    alone = table.run("predict", *pictures, "--checkpoint", run, "--format", "csv", errors=None).stdout
     table.note("predict names classes by the run", "" if b",model" in alone else alone)
     names = [os.fsencode(p) for p in pictures]
     for what, text in (("NULs", b"\0".join(names) + b"\0"), ("a byte-order mark", b"\xef\xbb\xbf" + b"\r\n".join(names)),
                        ("quotes", b"\n".join(b'"' + n + b'"' for n in names))):
-        result = table.run("predict", "-", "--checkpoint", run, "--format", "csv", input=text)
+        result = table.run("predict", "-", "--checkpoint", run, "--format", "csv", input=text, errors=None)
         table.note(f"predict: a list with {what}", "" if result.stdout == alone else result.stderr)
     hub, lines = table.folder / "without names", table.folder / "names.txt"
     lines.write_text("\n".join(PLANTS))
@@ -192,15 +161,11 @@ def predictions(table, run):
     table.note("predict: a class map names them", wrong or ("" if "class map" in named["named_by"] else named))
     lines.write_text("moss\n")
     result = table.run("predict", pictures[0], *flags, "--class-map", lines)
-    table.note("predict: a class map of another size", "" if result.returncode == 1 and b"12" in result.stderr else result)
+    table.note("predict: a class map of another size", "" if result.returncode == 1 and "12" in result.stderr else result)
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        table = Table(options.build.resolve(), pathlib.Path(folder).resolve())
+    with Table(build_of(__doc__)) as table:
         run = table.folder / "run"
         data = table.pictures("plants", PLANTS, ("train", "val"))
         table.train(run, data)
@@ -216,8 +181,7 @@ def main():
         hubs(table, run, expected)
         fine_tuning(table, run)
         predictions(table, run)
-    print(f"{table.rows} cases, {table.failed} failed")
-    return 1 if table.failed else 0
+    return table.exit_code()
 
 
 if __name__ == "__main__":

@@ -6,13 +6,12 @@
 Checks the first screen, the split into training and validation images, and that resumed runs and `evaluate` see the
 same split. Prints a table; exits 1 if something failed.
 """
-import argparse
 import json
-import pathlib
 import sys
-import tempfile
 
-from class_names import ROOT, Table, as_hub, color, png
+from checks import build_of
+from class_names import Table, as_hub, color
+from formats import plain_png
 from small_data import small_coco
 from tiny_training import tiny_model
 
@@ -25,7 +24,7 @@ def add_pictures(folder, first, last):
     for label, name in enumerate(NAMES):
         (folder / name).mkdir(parents=True, exist_ok=True)
         for i in range(first, last):
-            (folder / name / f"{i}.png").write_bytes(png(color(label, i)))
+            (folder / name / f"{i}.png").write_bytes(plain_png(*color(label, i)))
 
 
 def make_hub(table, folder, **said):
@@ -37,7 +36,7 @@ def make_hub(table, folder, **said):
 
 def train(table, *flags):
     result = table.run("train_imagenet", *SHORT, *flags)
-    return result.returncode, result.stdout.decode() + result.stderr.decode()
+    return result.returncode, result.stdout + result.stderr
 
 
 def said(table, what, text, *words):
@@ -106,17 +105,14 @@ def check_detector(table):
     table.run("train_detection", *flags, "--fraction", "0.002", "--output", table.folder / "shapes")
     result = table.run("train_detection", *flags, "--batch-size", "8", "--dataset", "coco", "--data-dir", table.folder / "coco",
                        "--finetune", table.folder / "shapes", "--output", table.folder / "boxes")
-    text = result.stdout.decode() + result.stderr.decode()
+    text = result.stdout + result.stderr
     said(table, "a detector's class head is reinitialised for other classes", text, "[6, 32]", "[4, 32]",
          "reinitialised", "done in")
     table.note("its boxes are kept", text if "bbox_embed" in text else "")
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
-    with tempfile.TemporaryDirectory() as folder:
-        table = Table(parser.parse_args().build.resolve(), pathlib.Path(folder))
+    with Table(build_of(__doc__)) as table:
         pictures = table.folder / "pictures"
         add_pictures(pictures, 0, PER_CLASS)
         hub = make_hub(table, table.folder / "hub", label_names=NAMES)
@@ -124,8 +120,7 @@ def main():
         check_recipes(table, hub, pictures)
         check_resume(table, hub, pictures, run, text)
         check_detector(table)
-    print(f"{table.rows} checks, {table.failed} failed")
-    return 1 if table.failed else 0
+    return table.exit_code()
 
 
 if __name__ == "__main__":

@@ -5,51 +5,38 @@
 
 Prints a table; exits 1 if something failed.
 """
-import argparse
 import json
 import os
-import pathlib
 import shutil
 import signal
 import struct
 import subprocess
 import sys
-import tempfile
 import time
 import zipfile
 
+from checks import Checks, build_of, problem_of_error
+from formats import losses_of
 from latent_files import latents_file
 from tiny_training import tiny_model
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 TINY = ["--model", "dit_s_8_32", "--embed-dim", "24", "--depth", "1", "--num-heads", "2"]
 TRAINING = [*TINY, "--max-steps", "60", "--batch-size", "8", "--workers", "0", "--lr", "3e-2",
             "--model-ema", "--model-ema-decay", "0.5", "--num-sampling-steps", "2", "--no-report"]
 FAST = ["--num-sampling-steps", "3"]
 
 
-class Table:
-    def __init__(self, build, folder):
-        self.build, self.folder, self.failed, self.made = build, folder, 0, 0
-        self.run_folder = folder / "run"
+class Table(Checks):
+    def __init__(self, build):
+        super().__init__(build)
+        self.made, self.run_folder, self.classifier = 0, self.folder / "run", self.folder / "classifier"
 
-    def note(self, what, problem=""):
-        self.failed += bool(problem)
-        print(f"{'FAIL' if problem else 'ok':4} {what}{': ' + str(problem) if problem else ''}", flush=True)
-
-    def command(self, *flags, program="sample"):
-        return [self.build / program, *map(os.fspath, flags)]
-
-    def run(self, *flags, program="sample", **options):
-        return subprocess.run(self.command(*flags, program=program), capture_output=True, text=True, timeout=120,
-                              cwd=self.folder, **options)
-
-    def pictures(self, *flags, program="sample", model=None, **options):
+    def pictures(self, *flags, model=None, **options):
         """Name -> bytes of the single pictures that `sample` writes."""
         self.made += 1
         output = self.folder / f"out {self.made}"
         model = [self.run_folder] if model is None else model
-        result = self.run(*model, *FAST, "--output", output, *flags, program=program, **options)
+        result = self.run("sample", *model, *FAST, "--output", output, *flags, **options)
         if result.returncode != 0:
             self.note(f"sample {' '.join(map(str, flags))}", result.stderr.strip() or result.returncode)
             return {}
@@ -65,7 +52,7 @@ def differing(got, expected):
 
 
 def check_files(table):
-    result = table.run(table.run_folder, *FAST, "--film")
+    result = table.run("sample", table.run_folder, *FAST, "--film")
     output = table.run_folder / "samples"
     names = sorted(path.name for path in output.glob("*")) if output.exists() else []
     singles = [f"{i:06d}-class{i % 10}-seed0.png" for i in range(40)]
@@ -75,10 +62,10 @@ def check_files(table):
     expected = {"count": 40, "seed": 0, "sampler": "ddpm", "cfg_scale": 4.0, "num_sampling_steps": 3, "dataset": "builtin"}
     table.note("samples.json tells how", {k: said.get(k) for k in expected if said.get(k) != expected[k]})
     table.note("the output names the files", "" if "grid.png" in result.stdout else result.stdout)
-    result = table.run(table.run_folder, *FAST, "--seed", "5", "--count", "1")
+    result = table.run("sample", table.run_folder, *FAST, "--seed", "5", "--count", "1")
     made = (table.run_folder / "samples-2/000000-class0-seed5.png").exists() and not list(output.glob("*seed5*"))
     table.note("samples made otherwise go to another folder", "" if made else result.stderr or result.stdout)
-    result = table.run(table.run_folder, *FAST, "--seed", "6", "--output", output)
+    result = table.run("sample", table.run_folder, *FAST, "--seed", "6", "--output", output)
     refused = result.returncode == 1 and "another --output" in result.stderr
     table.note("... and are refused in a folder of others", "" if refused else result.stderr or "accepted")
 
@@ -128,14 +115,14 @@ def npz_arrays(path):
 
 def check_npz(table):
     npz = table.folder / "all.npz"
-    result = table.run(table.run_folder, *FAST, "--classes", "5,1", "--count", "5", "--npz", npz)
+    result = table.run("sample", table.run_folder, *FAST, "--classes", "5,1", "--count", "5", "--npz", npz)
     arrays = npz_arrays(npz) if npz.exists() else {}
     headers = {"arr_0.npy": "{'descr': '|u1', 'fortran_order': False, 'shape': (5, 32, 32, 3), }",
                "arr_1.npy": "{'descr': '<i8', 'fortran_order': False, 'shape': (5,), }"}
     table.note("--npz: NumPy's headers", "" if {k: v[0] for k, v in arrays.items()} == headers else arrays or result.stderr)
     table.note("--npz: labels", "" if arrays and struct.unpack("<5q", arrays["arr_1.npy"][1]) == (5, 1, 5, 1, 5) else "differ")
     other = table.folder / "other.npz"
-    table.run(table.run_folder, *FAST, "--classes", "5,1", "--count", "5", "--npz", other, "--batch-size", "2")
+    table.run("sample", table.run_folder, *FAST, "--classes", "5,1", "--count", "5", "--npz", other, "--batch-size", "2")
     table.note("--npz: the same file in other batches", "" if npz.read_bytes() == other.read_bytes() else "differs")
     table.note("--npz: no other files but its settings", "" if npz.with_suffix(".json").exists() and
                not (table.folder / "samples").exists() else "found some")
@@ -147,7 +134,7 @@ def check_interruption(table):
              "--npz", npz]
     for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
         shutil.rmtree(output, ignore_errors=True)
-        process = subprocess.Popen(table.command(*flags), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        process = subprocess.Popen(table.command("sample", *flags), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         for _ in range(600):
             if len(list(output.glob("0*.png"))) >= 2:
                 break
@@ -184,19 +171,12 @@ def check_bad_flags(table):
               (["--checkpoint", table.folder / "alone.safetensors", "--noise-schedule", "cosine"], "squaredcos_cap_v2"),
               (["--checkpoint", table.folder / "alone.safetensors", "--noise-schedule", "linear"], "was trained with")]
     for flags, word in cases:
-        result = table.run(*flags)
-        lines = result.stderr.strip().splitlines()
-        fits = result.returncode in (1, 2) and len(lines) == 1 and lines[0].startswith("error: ") and word in lines[0]
-        shown = " ".join(map(str, flags[1:])) or "no flags"
-        table.note(f"sample {shown}", "" if fits else f"{result.returncode}, {word} not in {result.stderr.strip()}")
+        result = table.run("sample", *flags)
+        table.note(f"sample {' '.join(map(str, flags[1:])) or 'no flags'}", problem_of_error(result, word))
 
 
 LATENT = ["--model", "dit_s_2", "--img-size", "8", *TINY[2:], "--dataset", "latents", "--batch-size", "4", "--workers", "0",
           "--num-sampling-steps", "2", "--no-report", "--val-fraction", "0.3"]
-
-
-def losses(run):
-    return [json.loads(line)["loss"] for line in (run / "steps.jsonl").read_text().splitlines()]
 
 
 def check_latents(table):
@@ -206,20 +186,19 @@ def check_latents(table):
     other.write_bytes(latents_file(16, vae_hash="cd34"))
 
     def train(output, *flags):
-        return table.run(*LATENT, "--data-dir", own, "--output", output, "--log-interval", "1", *flags,
-                         program="train_diffusion")
+        return table.run("train_diffusion", *LATENT, "--data-dir", own, "--output", output, "--log-interval", "1", *flags)
     result = train(run, "--epochs", "2")
     table.note("training on latents", result.stderr.strip())
     train(table.folder / "again", "--epochs", "2", "--workers", "2")
-    table.note("the same losses with two workers", "" if losses(run) == losses(table.folder / "again") else "differ")
+    table.note("the same losses with two workers", "" if losses_of(run) == losses_of(table.folder / "again") else "differ")
     train(table.folder / "no flips", "--epochs", "2", "--hflip", "0")
-    table.note("other draws without flips", "" if losses(run) != losses(table.folder / "no flips") else "none")
+    table.note("other draws without flips", "" if losses_of(run) != losses_of(table.folder / "no flips") else "none")
     for what, flags, word in (
             ("resuming on latents of another VAE", ["--resume", run, "--output", run, "--epochs", "3", "--data-dir", other],
              "another VAE"),
             ("fine-tuning on latents of another VAE", ["--initial-checkpoint", run / "last.safetensors", "--output",
                                                        table.folder / "tuned", "--data-dir", other], "another VAE")):
-        result = table.run(*LATENT, *flags, program="train_diffusion")
+        result = table.run("train_diffusion", *LATENT, *flags)
         table.note(what, "" if result.returncode == 1 and word in result.stderr else result.stderr or "was accepted")
 
 
@@ -236,7 +215,7 @@ def check_chain(table):
                                   "--output", run]),
              ("sample", [run, *FAST, "--vae", vae, "--classes", "4", "--count", "3", "--npz", table.folder / "chain.npz"])]
     for program, flags in steps:
-        result = table.run(*flags, program=program)
+        result = table.run(program, *flags)
         if result.returncode != 0:
             return table.note(f"chain: {program}", result.stderr)
     header = npz_arrays(table.folder / "chain.npz")["arr_0.npy"][0]
@@ -246,7 +225,7 @@ def check_chain(table):
     table.note("chain: the same pictures in other batches", differing(got, expected))
     for what, model, flags, word in (("another VAE", run, ["--vae", other], "another VAE"), ("no VAE", run, [], "--vae FILE"),
                                      ("a VAE for pixels", table.run_folder, ["--vae", vae], "makes pixels")):
-        result = table.run(model, *flags)
+        result = table.run("sample", model, *flags)
         table.note(f"chain: {what}", "" if result.returncode in (1, 2) and word in result.stderr else result.stderr)
     return check_encoded_images(table, vae, other)
 
@@ -256,14 +235,14 @@ def check_encoded_images(table, vae, other):
     run = table.folder / "encoded"
     flags = ["--model", "dit_s_2", "--img-size", "8", *TINY[2:], "--model-args", '{"in_chans": 3}', "--batch-size", "4",
              "--workers", "0", "--num-sampling-steps", "2", "--no-report", "--max-steps", "2"]
-    result = table.run(*flags, "--vae", vae, "--output", run, program="train_diffusion")
+    result = table.run("train_diffusion", *flags, "--vae", vae, "--output", run)
     if result.returncode != 0:
         return table.note("images through a VAE", result.stderr)
     pictures = table.pictures("--count", "2", model=[run])
     table.note("images through a VAE: sample takes the run's VAE", "" if len(pictures) == 2 else sorted(pictures))
     for what, more in (("resumed with another", ["--resume", run, "--max-steps", "3"]),
                        ("begun with weights of another", [*flags, "--initial-checkpoint", run, "--output", table.folder / "x"])):
-        result = table.run(*more, "--vae", other, program="train_diffusion")
+        result = table.run("train_diffusion", *more, "--vae", other)
         table.note(f"images through a VAE: {what}", "" if "latents of another VAE" in result.stderr else result.stderr or "ran")
     return None
 
@@ -275,7 +254,7 @@ def check_fake_device(table):
     pixels = []
     for program, flags in (("sample", []), ("fake/sample", ["--device", "cuda"])):
         npz = table.folder / f"on {len(pixels)}.npz"
-        result = table.run(table.run_folder, *FAST, "--classes", "0,3", "--count", "7", "--npz", npz, *flags, program=program)
+        result = table.run(program, table.run_folder, *FAST, "--classes", "0,3", "--count", "7", "--npz", npz, *flags)
         if result.returncode != 0:
             return table.note(f"{program} {' '.join(flags)}", result.stderr.strip())
         pixels.append(npz_arrays(npz)["arr_0.npy"][1])
@@ -285,29 +264,17 @@ def check_fake_device(table):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
-    build = parser.parse_args().build.resolve()
-    with tempfile.TemporaryDirectory() as name:
-        table = Table(build, pathlib.Path(name))
-        table.classifier = table.folder / "classifier"
-        for program, flags in (("train_diffusion", [*TRAINING, "--output", table.run_folder]), ("train_cifar", [
-                *tiny_model("train_cifar"), "--max-steps", "1", "--batch-size", "8", "--workers", "0", "--no-report",
-                "--output", table.classifier])):
-            result = table.run(*flags, program=program)
-            if result.returncode != 0:
-                sys.exit(f"{program}: {result.stderr}")
+    with Table(build_of(__doc__)) as table:
+        table.must_run("train_diffusion", *TRAINING, "--output", table.run_folder)
+        table.must_run("train_cifar", *tiny_model("train_cifar"), "--max-steps", "1", "--batch-size", "8", "--workers", "0",
+                       "--no-report", "--output", table.classifier)
         check_files(table)
         table.names = json.loads((table.run_folder / "samples/samples.json").read_text())["class_names"]
-        check_independence(table)
-        check_npz(table)
-        check_interruption(table)
-        check_bad_flags(table)
-        check_latents(table)
-        check_chain(table)
-        check_fake_device(table)
-    sys.exit(table.failed > 0)
+        for check in (check_independence, check_npz, check_interruption, check_bad_flags, check_latents, check_chain,
+                      check_fake_device):
+            check(table)
+    return table.exit_code()
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
