@@ -7,25 +7,22 @@ Covers names that are not valid text, closed and full standard output, non-finit
 files removed during a run, signals, and pipes and devices in place of files. With --flags also every flag with a
 value of every program, with extreme numbers. Prints a table; exits 1 if something failed.
 """
-import argparse
 import json
 import math
 import os
-import pathlib
 import re
 import signal
 import struct
 import subprocess
 import sys
-import tempfile
 import time
 import xml.etree.ElementTree
 
-from faults import read_safetensors
+from checks import ROOT, Checks, parser_of, problem_of_error
+from formats import plain_png, read_safetensors, safetensors
 from small_data import data_flags, small_data
 from tiny_training import PROGRAMS, tiny_model
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 SHORT = ["--batch-size", "8", "--epochs", "1", "--warmup-epochs", "0", "--workers", "0", "--threads", "1"]
 SMALL = [*tiny_model("train_cifar"), *SHORT]
 LAST_LAYER = {"train_cifar": "head.weight", "train_mae": "decoder_pred.weight",
@@ -35,37 +32,20 @@ LAST_LAYER = {"train_cifar": "head.weight", "train_mae": "decoder_pred.weight",
 NAMES = [b"caf\xe9", b"line\nerror: forged", b"\x1b[31mred\x1b[2J", b"<b>&\"'", "\u732b".encode(), b"\xc2\x9b2J"]
 
 
-def png(gray):
-    """A gray 32 x 32 picture in the fewest bytes, with zlib's stored blocks."""
-    import zlib
-    def chunk(kind, body):
-        return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
-    rows = b"".join(b"\0" + bytes([gray] * 32) for _ in range(32))
-    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 32, 32, 8, 0, 0, 0, 0)) +
-            chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
-
-
-class Table:
-    def __init__(self, build, folder):
-        self.build, self.folder, self.rows, self.failed = build, folder, 0, 0
-        self.all_data = folder / "data"
+class Table(Checks):
+    def __init__(self, build):
+        super().__init__(build)
+        self.all_data = self.folder / "data"
         small_data(self.all_data)
         self.data = self.all_data / "cifar10"
-        self.runs = {program: folder / f"run of {program}" for program in PROGRAMS}
+        self.runs = {program: self.folder / f"run of {program}" for program in PROGRAMS}
         self.run_folder = self.runs["train_cifar"]
-        self.place = folder / "place"  # where the programs run: some flags name files relative to it
+        self.place = self.folder / "place"  # where the programs run: some flags name files relative to it
         self.place.mkdir()
-        os.environ["XDG_CACHE_HOME"] = str(folder / "cache")
-
-    def note(self, what, problem):
-        self.rows += 1
-        self.failed += bool(problem)
-        print(f"{'FAIL' if problem else 'ok':4} {what}{': ' + str(problem) if problem else ''}", flush=True)
 
     def run(self, program, *flags, **options):
-        options.setdefault("timeout", 60)
-        options.setdefault("cwd", self.place)
-        return subprocess.run([self.build / program, *(f if isinstance(f, bytes) else str(f) for f in flags)], capture_output=True, **options)
+        """The ended process, with its output as bytes, as it may be no text."""
+        return super().run(program, *flags, **{"errors": None, "timeout": 60, "cwd": self.place, **options})
 
     def weights_of(self, program):
         return self.runs[program] / "best.safetensors"
@@ -78,13 +58,13 @@ class Table:
         return self.run(program, *self.training(program), *flags, **options)
 
     def start(self, *flags, program="train_cifar"):
-        return subprocess.Popen([self.build / program, *map(str, [*self.training(program), *flags])],
-                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=self.place)
+        return subprocess.Popen(self.command(program, *self.training(program), *flags), stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, cwd=self.place)
 
     def programs(self):
         """A command of each program that succeeds and prints."""
         picture = self.folder / "gray.png"
-        picture.write_bytes(png(90))
+        picture.write_bytes(plain_png(90))
         run, out = self.run_folder, self.folder / "out"
         return {
             **{name: [*self.training(name), "--no-report"] for name in PROGRAMS},
@@ -107,14 +87,8 @@ class Table:
 
 
 def error_of(result, code=1, *words):
-    """The problem with a rejection: a different exit code, not exactly one error line, or a missing word."""
-    lines = result.stderr.decode(errors="replace").splitlines()
-    errors = [line for line in lines if line.startswith("error: ")]
-    if result.returncode != code:
-        return f"exit code {result.returncode}, expected {code}: {lines[-1:]}"
-    if len(errors) != 1:
-        return f"{len(errors)} error lines: {lines[-3:]}"
-    return next((f"'{word}' is not in: {errors[0]}" for word in words if str(word) not in errors[0]), "")
+    """What is wrong with a rejection, which may follow other lines on standard error."""
+    return problem_of_error(result, *words, codes=[code], alone=False)
 
 
 def success(result):
@@ -155,7 +129,7 @@ def names(table):
             os.makedirs(root + b"/" + split + b"/" + name)
             for i in range(3):
                 with open(b"/".join([root, split, name, b"\x1b%d\xff\n.png" % i]), "wb") as file:
-                    file.write(png(20 + 40 * label))
+                    file.write(plain_png(20 + 40 * label))
     run, out = table.folder / "named", table.folder / "named out"
     flags = ["--data-dir", root, "--index-cache", "none"]
     training = [*SMALL, "--img-size", "32", "--mixup", "0", "--cutmix", "0"]
@@ -188,21 +162,20 @@ def descriptors(table):
                        success(result) or (damaged_file(output[1]) if output else ""))
         with open("/dev/full", "wb") as full:
             output = ["--output", table.folder / f"{program} full"] if program.startswith("train") else []
-            result = subprocess.run([table.build / program, *map(os.fspath, [*arguments, *output])], stdout=full,
-                                    stderr=subprocess.PIPE, timeout=60)
+            result = subprocess.run(table.command(program, *arguments, *output), stdout=full, stderr=subprocess.PIPE,
+                                    timeout=60)
         table.note(f"{program} > /dev/full", error_of(result, 1, "cannot write standard output"))
 
 
 def with_nan(weights, target, name):
-    data = bytearray(weights.read_bytes())
-    length = struct.unpack("<Q", data[:8])[0]
-    begin = json.loads(data[8:8 + length])[name]["data_offsets"][0]
-    data[8 + length + begin:8 + length + begin + 4] = struct.pack("<f", float("nan"))
-    target.write_bytes(data)
+    tensors, metadata = read_safetensors(weights)
+    data = struct.pack("<f", float("nan")) + tensors[name].data[4:]
+    target.write_bytes(safetensors(tensors | {name: tensors[name]._replace(data=data)}, metadata))
 
 
 def holds_nonfinite(path):
-    for name, body in read_safetensors(path)[0].items():
+    for name, tensor in read_safetensors(path)[0].items():
+        body = tensor.data
         numbers = struct.unpack(f"<{len(body) // 4}f", body) if len(body) % 4 == 0 else ()
         if not all(map(math.isfinite, numbers)):
             return f"{path.name}: {name}"
@@ -418,14 +391,12 @@ def flags(table):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
+    parser = parser_of(__doc__)
     parser.add_argument("--flags", action="store_true", help="also every flag that takes a value, with extremes")
     options = parser.parse_args()
     # What a shell starts in the background ignores it, and so would the programs.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    with tempfile.TemporaryDirectory() as folder:
-        table = Table(options.build.resolve(), pathlib.Path(folder).resolve())
+    with Table(options.build) as table:
         for program in PROGRAMS:
             made = table.train("--output", table.runs[program], program=program)
             if made.returncode != 0:
@@ -433,9 +404,8 @@ def main():
         before = set(ROOT.iterdir())
         for part in [names, descriptors, diverges, not_finite, two_runs, removed, signals, plans, no_files] + [flags] * options.flags:
             part(table)
-        table.note("the source tree is left alone", sorted(set(ROOT.iterdir()) - before) or "")
-    print(f"{table.rows} cases, {table.failed} failed")
-    return 1 if table.failed else 0
+        table.note("the source tree is left alone", sorted(set(ROOT.iterdir()) - before))
+    return table.exit_code()
 
 
 if __name__ == "__main__":

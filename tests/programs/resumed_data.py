@@ -6,20 +6,14 @@
 Resuming on other images must end with one line that names the first difference and --accept-other-images, which
 allows it; likewise for a run with a teacher's logits of other images. Prints a table; exits 1 if something failed.
 """
-import argparse
-import json
-import os
-import pathlib
 import shutil
 import struct
-import subprocess
 import sys
-import tempfile
 
-from hardening import png
+from checks import Checks, build_of, problem_of_error
+from formats import plain_png, safetensors
 from tiny_training import tiny_model
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 FLAG = "--accept-other-images"
 CLASSES = ["ant", "bee", "cat"]
 TRAIN = [*tiny_model("train_cifar"), "--img-size", "32", "--batch-size", "4", "--warmup-epochs", "0", "--workers", "0",
@@ -32,7 +26,7 @@ def class_folders(root, copies=6):
         for k, name in enumerate(CLASSES):
             (root / split / name).mkdir(parents=True)
             for i in range(copies):
-                (root / split / name / f"{i}.png").write_bytes(png(40 + 80 * k + i))
+                (root / split / name / f"{i}.png").write_bytes(plain_png(40 + 80 * k + i))
     return root
 
 
@@ -58,28 +52,13 @@ def shards(root, source, order):
 
 def write_logits(path, labels):
     rows = [struct.pack("<3f", *(20.0 * (k == label) for k in range(3))) for label in labels]
-    header = json.dumps({"logits": {"dtype": "F32", "shape": [len(rows), 3], "data_offsets": [0, 12 * len(rows)]}})
-    path.write_bytes(struct.pack("<Q", len(header)) + header.encode() + b"".join(rows))
+    path.write_bytes(safetensors({"logits": ("F32", [len(rows), 3], b"".join(rows))}))
     return path
 
 
-class Table:
-    def __init__(self, build, folder):
-        self.build, self.folder, self.rows, self.failed = build, folder, 0, 0
-
-    def run(self, program, *flags):
-        return subprocess.run([self.build / program, *map(str, flags)], capture_output=True, text=True, timeout=120)
-
-    def note(self, what, problem):
-        self.rows += 1
-        self.failed += bool(problem)
-        print(f"{'FAIL' if problem else 'ok':4} {what}{': ' + problem if problem else ''}", flush=True)
-
+class Table(Checks):
     def refused(self, what, words, *command):
-        result = self.run(*command)
-        lines = result.stderr.splitlines()
-        missing = [word for word in [*words, FLAG] if len(lines) != 1 or word not in lines[0]]
-        self.note(what, f"{result.returncode}, not said: {missing} in {result.stderr}" if result.returncode != 1 or missing else "")
+        self.note(what, problem_of_error(self.run(*command), *words, FLAG, codes=[1]))
 
     def accepted(self, what, words, *command):
         result = self.run(*command)
@@ -98,9 +77,9 @@ CHANGES = {
                            ['class 1 is "cat" and was "bee"']),
     "a class is added": (lambda root: shutil.copytree(root / "train/ant", root / "train/bat"),
                          ['4 classes, 3 before: class 1 is "bat" and was "bee"']),
-    "a picture is added": (lambda root: (root / "train/bee/00.png").write_bytes(png(1)),
+    "a picture is added": (lambda root: (root / "train/bee/00.png").write_bytes(plain_png(1)),
                            ['class "bee" has 7 images, 6 before', "train/bee/00.png"]),
-    "twenty are added": (lambda root: [(root / f"train/cat/x{i}.png").write_bytes(png(i)) for i in range(20)],
+    "twenty are added": (lambda root: [(root / f"train/cat/x{i}.png").write_bytes(plain_png(i)) for i in range(20)],
                          ['class "cat" has 26 images, 6 before', "train/cat/x0.png"]),
     "a picture is removed": (lambda root: (root / "train/cat/5.png").unlink(),
                              ['class "cat" has 5 images, 6 before', "ends with image 16"]),
@@ -185,16 +164,10 @@ def others(table):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ["XDG_CACHE_HOME"] = folder
-        table = Table(options.build.resolve(), pathlib.Path(folder))
+    with Table(build_of(__doc__)) as table:
         for part in (resumes, teachers, others):
             part(table)
-    print(f"{table.rows} cases, {table.failed} failed")
-    return 1 if table.failed else 0
+    return table.exit_code()
 
 
 if __name__ == "__main__":
