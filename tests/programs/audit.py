@@ -8,14 +8,12 @@ folder as it is; errors are one line. With mpirun, and MPI at build time, two pr
 also a run of three epochs of each task. Prints one line per check; exits 1 if one fails.
 """
 import json
-import os
-import pathlib
 import shutil
-import subprocess
 import sys
-import tempfile
 
-from processes import BESIDE, ENVIRONMENT, arguments_of, no_mpi, outcome
+from checks import problem_of_error
+from formats import steps_of
+from processes import BESIDE, ParallelChecks, arguments_of, no_mpi, outcome
 from tiny_training import PROGRAMS, tiny_model
 
 TRAINING = [*tiny_model("train_cifar"), "--seed", "7", "--batch-size", "16", "--shards", "2", "--warmup-epochs", "0",
@@ -24,23 +22,9 @@ TRAINING = [*tiny_model("train_cifar"), "--seed", "7", "--batch-size", "16", "--
 KEPT = ["--fingerprint-interval", "2", "--state-hist", "2"]
 
 
-class Checks:
-    def __init__(self, build, mpirun):
-        self.build, self.mpirun, self.failed = build, mpirun, 0
-
-    def run(self, program, *flags, processes=1):
-        launcher = [*self.mpirun, "-n", str(processes)] if processes > 1 else []
-        return subprocess.run([*launcher, self.build / program, *map(str, flags)], capture_output=True, text=True,
-                              timeout=300, env={**os.environ, **ENVIRONMENT})
-
+class AuditChecks(ParallelChecks):
     def train(self, output, *flags, program="train_cifar", training=TRAINING):
-        done = self.run(program, *training, "--output", output, *flags)
-        if done.returncode != 0:
-            sys.exit(f"error: the run ended with {done.returncode}: {done.stderr}")
-
-    def that(self, what, ok, seen=""):
-        self.failed += not ok
-        print(f"{'ok' if ok else 'FAIL':4} {what}{'' if ok else f': {seen}'}", flush=True)
+        self.must_run(program, *training, "--output", output, *flags)
 
     def answer(self, what, code, words, *flags, processes=1):
         """An audit that prints these words to standard output; processes beside the first print nothing."""
@@ -49,10 +33,7 @@ class Checks:
         self.that(what, done.returncode == code and told, (done.returncode, done.stdout, done.stderr))
 
     def error(self, what, code, words, program, *flags):
-        done = self.run(program, *flags)
-        lines = done.stderr.splitlines()
-        ok = done.returncode == code and len(lines) == 1 and all(word in lines[0] for word in ["error: ", *words])
-        self.that(what, ok, (done.returncode, done.stderr))
+        self.note(what, problem_of_error(self.run(program, *flags), *words, codes=[code]))
 
 
 def content(folder):
@@ -63,7 +44,7 @@ def altered(run, step):
     """A copy of a run whose log has another fingerprint at a step."""
     copy = run.with_name(f"altered-{step}")
     shutil.copytree(run, copy)
-    rows = [json.loads(line) for line in (copy / "steps.jsonl").read_text().splitlines()]
+    rows = steps_of(copy)
     for row in rows:
         if row["step"] == step:
             row["fingerprint"] = row["fingerprint"][::-1]
@@ -77,7 +58,7 @@ def check_log(checks, folder):
     checks.train(run, *KEPT, "--max-steps", "12")
     for steps in ("5", "9", "12"):
         checks.train(stopped, *KEPT, "--max-steps", steps, "--resume", "auto")
-    rows = [json.loads(line) for line in (run / "steps.jsonl").read_text().splitlines()]
+    rows = steps_of(run)
     checks.that("a line at each interval and each fingerprint", [row["step"] for row in rows] == [2, 4, 5, 6, 8, 10, 12])
     checks.that("fingerprints every two steps, all different",
                 len({row.get("fingerprint") for row in rows}) == 7 and "fingerprint" not in rows[2], rows)
@@ -139,21 +120,18 @@ def check_tasks(checks, folder, all_processes):
 
 def main():
     args = arguments_of(__doc__, "all")
-    checks = Checks(args.build, args.mpirun)
-    with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name)
-        run = check_log(checks, folder)
+    with AuditChecks(args.build, args.mpirun) as checks:
+        run = check_log(checks, checks.folder)
         check_audits(checks, run, 1)
-        check_errors(checks, run, folder)
+        check_errors(checks, run, checks.folder)
         reason = no_mpi(checks.build)
         if reason:
             print(f"skipped: several processes: {reason}")
         else:
             check_audits(checks, run, 2)
         if args.all:
-            check_tasks(checks, folder, [1] if reason else [1, 2, 3])
-    print(f"\n{checks.failed} failed")
-    return 1 if checks.failed else 0
+            check_tasks(checks, checks.folder, [1] if reason else [1, 2, 3])
+    return checks.exit_code()
 
 
 if __name__ == "__main__":

@@ -36,7 +36,7 @@ class Faults:
     def start(self, environment=None):
         """A run of three processes after its first saved steps: its mpirun and its folder."""
         output = self.checks.folder / f"fault-{next(self.numbers)}{self.note}"
-        started = subprocess.Popen(self.checks.command(3, "train_cifar", self.checks.flags(self.flags, output, LONG)),
+        started = subprocess.Popen(self.checks.command("train_cifar", *self.checks.flags(self.flags, output, LONG), processes=3),
                                    stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
                                    env={**self.checks.environment(), **(environment or {})})
         while saved_step(output) < 3 and started.poll() is None:
@@ -59,10 +59,10 @@ class Faults:
         if not problem and after < max(before, 1):
             problem = f"the saved step fell from {before} to {after}"
         if not problem:
-            done = self.checks.run(2, "train_cifar", self.checks.flags(self.flags, output, after + 2))
+            done = self.checks.run("train_cifar", *self.checks.flags(self.flags, output, after + 2), processes=2)
             if done.returncode != 0 or saved_step(output) != after + 2:
                 problem = f"does not continue: {done.stderr.strip()[-300:]}"
-        self.checks.report(name + self.note, problem)
+        self.checks.note(name + self.note, problem)
 
     def killed(self, rank, delay):
         started, output = self.start()
@@ -93,12 +93,12 @@ class Faults:
         line = [*self.checks.mpirun]
         for number, command in enumerate(commands):
             line += [*([":"] if number else []), "-n", "1", *map(str, command), "--output", str(output)]
-        done = subprocess.run(line, capture_output=True, text=True, timeout=60, env=self.checks.environment())
+        done = self.checks.execute(line, timeout=60)
         errors = [text for text in done.stderr.splitlines() if text.startswith("error: ")]
         problem = "" if len(errors) == 1 and word in errors[0] else f"got {errors or done.stderr[-300:]}, expected '{word}'"
         if output.exists():
             problem = "a run was begun"
-        self.checks.report(name, problem)
+        self.checks.note(name, problem)
 
 
 def process_of(mpirun, rank):
@@ -132,10 +132,10 @@ def other_launcher(faults, build):
     if shutil.which("mpirun.mpich") is None or not (build / "train_cifar_mpich").exists():
         return print("skipped: there is no second MPI")
     output = faults.checks.folder / "launcher"
-    done = subprocess.run(["mpirun.mpich", "-n", "2", str(build / "train_cifar"), "--output", str(output), "--max-steps", "1"],
-                          capture_output=True, text=True, timeout=60, env=faults.checks.environment())
+    done = faults.checks.execute(["mpirun.mpich", "-n", "2", build / "train_cifar", "--output", output, "--max-steps", "1"],
+                                 timeout=60)
     problem = "" if "MPI knows one" in done.stderr else f"got {done.stderr[-300:]}"
-    faults.checks.report("a launcher of another MPI", "a run was begun" if output.exists() else problem)
+    faults.checks.note("a launcher of another MPI", "a run was begun" if output.exists() else problem)
 
 
 def of_running(checks, seed, kills):

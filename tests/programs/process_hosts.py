@@ -8,8 +8,6 @@ Mbit/s (tc tbf), and the time of a step is compared with a prediction from the r
 evenly during the backward pass. It must be within 25 %. --picture: a step at the first bandwidth, over time. Needs root
 and ip; exits 77 without them, without mpirun, or if the programs were built without MPI.
 """
-import json
-import math
 import os
 import pathlib
 import shutil
@@ -18,7 +16,9 @@ import subprocess
 import sys
 import tempfile
 
-from processes import BESIDE, ROOT, arguments_of, difference, run_checks, state_of
+from checks import ROOT
+from formats import read_safetensors, steps_of
+from processes import BESIDE, arguments_of, difference, run_checks
 from tiny_training import tiny_model
 
 sys.path.insert(0, str(ROOT / "bench"))
@@ -89,7 +89,7 @@ class Hosts:
 
 def times_of(folder):
     """Medians of the stages of a step, in seconds."""
-    rows = [json.loads(line) for line in (folder / "steps.jsonl").read_text().splitlines()][3:]
+    rows = steps_of(folder)[3:]
     stages = {name: statistics.median(row.get(name + "_s", 0) for row in rows)
               for name in ("forward", "backward", "exchange", "sending")}
     return {**stages, "step": statistics.median(IMAGES / row["img_s"] for row in rows)}
@@ -104,14 +104,14 @@ def predicted(free, gradients, megabits):
 def speed(checks, hosts, rates, picture):
     def run(name, *flags):
         output = checks.folder / name
-        done = checks.run(2, "train_cifar", [*LARGE, "--max-steps", "14", "--output", str(output), *flags])
+        done = checks.run("train_cifar", *LARGE, "--max-steps", "14", "--output", output, *flags, processes=2)
         if done.returncode != 0:
             sys.exit(f"{name}: {done.stderr.strip()[-300:]}")
         return output
 
     free = times_of(run("free"))
-    header, _ = state_of(checks.folder / "free")
-    gradients = 4 * sum(math.prod(entry["shape"]) for name, entry in header.items() if name.startswith("param/"))
+    tensors, _ = read_safetensors(checks.folder / "free/state.safetensors")
+    gradients = sum(len(tensor.data) for name, tensor in tensors.items() if name.startswith("param/"))
     print(f"no limit: a step {free['step']:.3f} s, of which forward {free['forward']:.3f}, backward {free['backward']:.3f}, "
           f"waiting {free['exchange']:.3f}; gradients {gradients / 1e6:.1f} MB", flush=True)
     for rate in rates:
@@ -119,7 +119,7 @@ def speed(checks, hosts, rates, picture):
         limited, expected = times_of(run(f"rate-{rate}")), predicted(free, gradients, rate)
         apart = limited["step"] / expected - 1
         hidden = 1 - limited["exchange"] / limited["sending"]
-        checks.report(f"{rate} Mbit/s: a step {limited['step']:.3f} s, predicted {expected:.3f} ({apart:+.0%}); "
+        checks.note(f"{rate} Mbit/s: a step {limited['step']:.3f} s, predicted {expected:.3f} ({apart:+.0%}); "
                       f"sending {limited['sending']:.3f} s, {hidden:.0%} of it behind the backward pass",
                       "" if abs(apart) <= 0.25 else "more than 25 % apart")
     if picture:
@@ -150,7 +150,7 @@ def main():
             expected = checks.train("one process", [1], "train_cifar", flags, [6])
             checks.mpirun = hosts.mpirun()
             got = checks.train("two hosts", [2], "train_cifar", flags, [6])
-            checks.report("two hosts have the bits of one process",
+            checks.note("two hosts have the bits of one process",
                           next((x for x in (expected, got) if isinstance(x, str)), None) or difference(got, expected))
             if args.speed:
                 speed(checks, hosts, args.rates, args.picture)

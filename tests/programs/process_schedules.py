@@ -33,7 +33,7 @@ class Schedule:
         zero = self.random.randrange(2)
         self.told.append(f"{processes}{' sharded' if zero else ''}")
         return subprocess.Popen(
-            self.checks.command(processes, "train_cifar", self.checks.flags(FLAGS, self.output, steps, zero)),
+            self.checks.command("train_cifar", *self.checks.flags(FLAGS, self.output, steps, zero), processes=processes),
             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=self.checks.environment())
 
     def disturb(self, started, processes):
@@ -92,7 +92,7 @@ def main():
         for number in range(args.schedules):
             schedule = Schedule(checks, number, args.seed)
             problem = schedule.run(expected)
-            checks.report(f"schedule {number}: {', '.join(schedule.told)}", problem)
+            checks.note(f"schedule {number}: {', '.join(schedule.told)}", problem)
     return run_checks(args, check)
 
 

@@ -8,22 +8,18 @@ stops and goes on with another number of processes. --all: each task, model fami
 5 and 8 processes; otherwise a model of each task on one number of them. Exits 77 without mpirun, or if the programs
 were built without MPI.
 """
-import argparse
-import json
 import os
-import pathlib
 import shlex
 import shutil
-import struct
 import subprocess
 import sys
-import tempfile
 from random import Random
 
+from checks import Checks, parser_of, problem_of_error
+from formats import progress_of, read_safetensors, steps_of
 from same_bits import RUNS
 from tiny_training import PROGRAMS, program_of, tiny_model
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 COMMON = ["--seed", "7", "--batch-size", "16", "--shards", "8", "--warmup-epochs", "0", "--workers", "0",
           "--threads", "1", "--log-interval", "1", "--epochs", "1", "--no-report"]
 ENVIRONMENT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
@@ -41,13 +37,14 @@ BESIDE = {
 WIDE = ["--model", "vit_tiny_patch8_32", "--embed-dim", "384", "--depth", "2", "--num-heads", "6"]
 
 
-class Checks:
-    def __init__(self, build, folder, mpirun):
-        self.build, self.folder, self.mpirun, self.failed = build, folder, mpirun, 0
+class ParallelChecks(Checks):
+    def __init__(self, build, mpirun):
+        super().__init__(build)
+        self.mpirun = mpirun
 
-    def command(self, processes, program, flags):
+    def command(self, program, *flags, processes=1):
         launcher = [*self.mpirun, "-n", str(processes)] if processes > 1 else []
-        return [*launcher, str(self.build / program), *flags]
+        return [*launcher, *super().command(program, *flags)]
 
     @staticmethod
     def environment():
@@ -58,19 +55,17 @@ class Checks:
         """Of a run or its continuation."""
         return [*COMMON, *flags, "--max-steps", str(steps), "--output", str(output), "--resume", "auto", "--zero", str(zero)]
 
-    def run(self, processes, program, flags):
-        return subprocess.run(self.command(processes, program, flags), capture_output=True, text=True, timeout=300,
-                              env=self.environment())
+    def execute(self, command, **options):
+        return super().execute(command, **{"env": self.environment(), **options})
 
-    def report(self, name, problem):
-        print(f"{'FAIL' if problem else 'ok':4} {name}{': ' if problem else ''}{problem}", flush=True)
-        self.failed += bool(problem)
+    def run(self, program, *flags, processes=1, **options):
+        return self.execute(self.command(program, *flags, processes=processes), **options)
 
     def train(self, name, processes, program, flags, steps, zero=()):
         """What a run leaves behind, or the error that ended it. zero: on which numbers the optimizer is sharded."""
         output = self.folder / name.replace(" ", "-")
         for number, count in zip(processes, steps):
-            done = self.run(number, program, self.flags(flags, output, count, int(number in zero)))
+            done = self.run(program, *self.flags(flags, output, count, int(number in zero)), processes=number)
             if done.returncode != 0:
                 return f"ended with {done.returncode}: {done.stderr.strip()[-300:]}"
         return outcome(output)
@@ -78,24 +73,18 @@ class Checks:
     def same(self, name, program, flags, all_processes, zero=()):
         expected = self.train(f"{name} on 1", [1], program, flags, [6])
         if isinstance(expected, str):
-            return self.report(f"{name} on 1 process", expected)
+            return self.note(f"{name} on 1 process", expected)
         for processes in all_processes:
             got = self.train(f"{name} on {processes} {zero}", processes, program, flags, [3, 6][-len(processes):], zero)
             count = ", then ".join(f"{n} (sharded optimizer)" if n in zero else str(n) for n in processes)
-            self.report(f"{name} on {count} processes", got if isinstance(got, str) else difference(got, expected))
+            self.note(f"{name} on {count} processes", got if isinstance(got, str) else difference(got, expected))
 
     def error(self, name, processes, flags, word, code):
-        done = self.run(processes, "train_cifar", [*COMMON, *tiny_model("train_cifar"), "--max-steps", "1",
-                                                   "--output", str(self.folder / "error"), *flags])
-        errors = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
-        problem = ""
-        if len(errors) != 1 or word not in errors[0]:
-            problem = f"{len(errors)} lines: {errors[:2]}, expected one with '{word}'"
-        elif done.returncode != code:
-            problem = f"exit code {done.returncode}, expected {code}"
-        elif (self.folder / "error").exists():
-            problem = "a run was begun"
-        self.report(name, problem)
+        output = self.folder / "error"
+        done = self.run("train_cifar", *COMMON, *tiny_model("train_cifar"), "--max-steps", "1", "--output", output, *flags,
+                        processes=processes)
+        problem = problem_of_error(done, word, codes=[code], alone=False)
+        self.note(name, problem or ("a run was begun" if output.exists() else ""))
 
 
 def errors_of(started, patience):
@@ -115,29 +104,18 @@ def errors_of(started, patience):
     return errors
 
 
-def state_of(folder):
-    """Header and tensors' bytes of a run's state."""
-    raw = (folder / "state.safetensors").read_bytes()
-    length, = struct.unpack("<Q", raw[:8])
-    return json.loads(raw[8:8 + length]), raw[8 + length:]
-
-
 def saved_step(folder):
     """The step of a run's state, 0 without one."""
-    if not (folder / "state.safetensors").exists():
-        return 0
-    return json.loads(state_of(folder)[0]["__metadata__"]["progress"])["step"]
+    state = folder / "state.safetensors"
+    return progress_of(state)["step"] if state.exists() else 0
 
 
 def outcome(folder):
     """Tensors, progress and log of a run, without times."""
-    header, tensors = state_of(folder)
-    progress = json.loads(header.pop("__metadata__")["progress"])
-    found = {name: tensors[slice(*entry["data_offsets"])] for name, entry in header.items()}
-    found["progress"] = {key: value for key, value in progress.items() if "seconds" not in key}
-    steps = map(json.loads, (folder / "steps.jsonl").read_text().splitlines())
-    found["steps"] = [{k: v for k, v in step.items() if not k.endswith("_s") and k != "mfu"} for step in steps]
-    return found
+    state = folder / "state.safetensors"
+    progress = {key: value for key, value in progress_of(state).items() if "seconds" not in key}
+    steps = [{k: v for k, v in step.items() if not k.endswith("_s") and k != "mfu"} for step in steps_of(folder)]
+    return {**read_safetensors(state)[0], "progress": progress, "steps": steps}
 
 
 def difference(got, expected):
@@ -180,10 +158,11 @@ def mpich(checks):
         return print("skipped: there is no MPICH, or the programs have no other MPI")
     flags = [*tiny_model("train_cifar"), *BESIDE["train_cifar"]]
     expected = outcome(checks.folder / "train_cifar-on-1")
-    others = Checks(checks.build, checks.folder, ["mpirun.mpich"])
+    usual, checks.mpirun = checks.mpirun, ["mpirun.mpich"]
     for number in [2, 3]:
-        got = others.train(f"mpich on {number}", [number], "train_cifar_mpich", flags, [6])
-        checks.report(f"MPICH on {number} processes", got if isinstance(got, str) else difference(got, expected))
+        got = checks.train(f"mpich on {number}", [number], "train_cifar_mpich", flags, [6])
+        checks.note(f"MPICH on {number} processes", got if isinstance(got, str) else difference(got, expected))
+    checks.mpirun = usual
 
 
 def evaluation(checks):
@@ -196,17 +175,17 @@ def evaluation(checks):
 
     def evaluated(number):
         folder = checks.folder / f"evaluated-{number}"
-        done = checks.run(number, "evaluate", [str(weights), "--dataset", "cifar10", "--data-dir",
-                                               str(checks.folder), "--output", str(folder), "--json", str(folder / "table.json"),
-                                               "--logits", str(folder / "logits.safetensors"), "--batch-size", "32"])
+        done = checks.run("evaluate", weights, "--dataset", "cifar10", "--data-dir", checks.folder, "--output", folder,
+                          "--json", folder / "table.json", "--logits", folder / "logits.safetensors", "--batch-size", "32",
+                          processes=number)
         if done.returncode != 0:
             return {"error": done.stderr.strip()[-300:]}
         return {path.name: without_times(path) for path in folder.iterdir()}
 
     expected = evaluated(1)
-    checks.report("evaluation of 1,003 pictures on 1 process", expected.get("error", ""))
+    checks.note("evaluation of 1,003 pictures on 1 process", expected.get("error", ""))
     for number in [2, 3, 4]:
-        checks.report(f"evaluation on {number} processes", difference(evaluated(number), expected))
+        checks.note(f"evaluation on {number} processes", difference(evaluated(number), expected))
 
 
 def without_times(path):
@@ -221,13 +200,13 @@ def engines_sum(checks):
     flags = [*tiny_model("train_cifar"), "--shards", "0"]
     one, two = (checks.train(f"one shard a process on {n}", [n], "train_cifar", flags, [6]) for n in (1, 2))
     if isinstance(one, str) or isinstance(two, str):
-        return checks.report("--shards 0", f"{one}; {two}")
+        return checks.note("--shards 0", f"{one}; {two}")
     losses = [[step["loss"] for step in run["steps"]] for run in (one, two)]
     apart = max(abs(a - b) / a for a, b in zip(*losses))
-    checks.report("--shards 0 on 2 processes", "" if apart < 1e-4 else f"losses differ by {apart:.1e}")
-    output = str(checks.folder / "one-shard-a-process-on-1")
-    done = checks.run(2, "train_cifar", [*COMMON, *flags, "--max-steps", "9", "--output", output, "--resume", "auto"])
-    checks.report("--shards 0 continues on more processes", "" if done.returncode == 0 else done.stderr)
+    checks.note("--shards 0 on 2 processes", "" if apart < 1e-4 else f"losses differ by {apart:.1e}")
+    output = checks.folder / "one-shard-a-process-on-1"
+    done = checks.run("train_cifar", *COMMON, *flags, "--max-steps", "9", "--output", output, "--resume", "auto", processes=2)
+    checks.note("--shards 0 continues on more processes", "" if done.returncode == 0 else done.stderr)
 
 
 def errors(checks):
@@ -249,8 +228,7 @@ def no_mpi(build):
 
 def arguments_of(description, *switches, **values):
     """The arguments of a script: --build, --mpirun, its own switches, and values or lists of them with their defaults."""
-    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", type=lambda text: pathlib.Path(text).resolve(), default=ROOT / "build")
+    parser = parser_of(description)
     parser.add_argument("--mpirun", type=shlex.split, default=["mpirun", "--oversubscribe"])
     for name in switches:
         parser.add_argument(f"--{name}", action="store_true")
@@ -262,15 +240,13 @@ def arguments_of(description, *switches, **values):
 
 
 def run_checks(args, check):
-    """Calls check(checks) with a temporary folder. Returns the exit code, 77 where there is no MPI."""
+    """Calls check(checks). Returns the exit code, 77 where there is no MPI."""
     if reason := no_mpi(args.build):
         print(f"skipped: {reason}")
         return 77
-    with tempfile.TemporaryDirectory() as folder:
-        checks = Checks(args.build, pathlib.Path(folder), args.mpirun)
+    with ParallelChecks(args.build, args.mpirun) as checks:
         check(checks)
-    print(f"\n{checks.failed} failed")
-    return 1 if checks.failed else 0
+    return checks.exit_code()
 
 
 def main():
