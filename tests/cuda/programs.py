@@ -7,18 +7,17 @@
 Trains a small model, evaluates it, classifies a picture, inspects it, prints its summary and times it.
 Prints one line per check; exits 1 if one fails. Errors that the fake device detects make a program fail.
 """
-import argparse
 import json
 import math
 import os
 import pathlib
 import re
 import shutil
-import subprocess
 import sys
-import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "programs"))
+from checks import Checks, parser_of  # noqa: E402
+from formats import losses_of  # noqa: E402
 from small_data import small_cifar, small_coco  # noqa: E402
 from tiny_training import tiny_model  # noqa: E402
 
@@ -37,24 +36,20 @@ ANALYSES = {  # of the model that is trained, or of another one's initial values
        ("pervit-phi", "pervit-regions", "pervit-nonlocality", "pervit-impact", "pervit-attention")}}
 
 
-class Checks:
-    def __init__(self, programs, folder):
-        self.programs, self.folder, self.failed, self.launcher = programs, folder, 0, []
+class DeviceChecks(Checks):
+    def __init__(self, programs):
+        super().__init__(programs)
+        self.launcher = []
 
-    def start(self, program, *flags, env=()):
-        return subprocess.run([*self.launcher, self.programs / program, *map(str, flags)], capture_output=True, text=True,
-                              cwd=self.folder, timeout=900,
-                              env={**os.environ, **ENVIRONMENT, "FOVEA_DATA": str(self.folder / "cifar"), **dict(env)})
+    def start(self, program, *flags, **variables):
+        environment = {**os.environ, **ENVIRONMENT, "FOVEA_DATA": str(self.folder / "cifar"), **variables}
+        return self.execute([*self.launcher, *self.command(program, *flags)], timeout=900, env=environment)
 
-    def run(self, program, *flags):
+    def output_of(self, program, *flags):
         done = self.start(program, *flags)
         if done.returncode != 0:
-            self.that(f"{program} {' '.join(map(str, flags[:3]))}", False, (done.stderr or done.stdout).strip()[-300:])
+            self.note(f"{program} {' '.join(map(str, flags[:3]))}", (done.stderr or done.stdout).strip()[-300:])
         return done.stdout
-
-    def that(self, what, ok, seen=""):
-        self.failed += not ok
-        print(f"{'ok' if ok else 'FAIL':4} {what}{'' if ok else ': ' + seen}", flush=True)
 
 
 def numbers_of(text):
@@ -74,7 +69,7 @@ def differ(a, b, within):
 def check_evaluate(checks, model):
     results = []
     for device in ("cpu", "cuda"):
-        checks.run("evaluate", model, "--device", device, "--dataset", "builtin", "--fraction", "0.002", "--split",
+        checks.output_of("evaluate", model, "--device", device, "--dataset", "builtin", "--fraction", "0.002", "--split",
                    "train", "--json", f"{device}.json", "--workers", "0")
         result = json.loads((checks.folder / f"{device}.json").read_text())["results"][0]
         del result["img_s"], result["seconds"]
@@ -83,18 +78,21 @@ def check_evaluate(checks, model):
 
 
 def check_predict(checks, model, picture):
-    rows = [checks.run("predict", picture, "--checkpoint", model, "--device", device, "--format", "json")
+    rows = [checks.output_of("predict", picture, "--checkpoint", model, "--device", device, "--format", "json")
             for device in ("cpu", "cuda")]
     found = differ(*map(numbers_of, rows), 1e-4)
     checks.that("predict: the CPU's classes", rows[0] != "" and not found, found)
 
 
+def losses_until_failure(run):
+    return losses_of(run) if (run / "steps.jsonl").exists() else []
+
+
 def train(checks, program, model, device, output, *more):
     """Losses of three steps on a few pictures."""
-    checks.run(program, *(ROOMS if program == "train_depth" else ["--dataset", "cifar10"]), "--model", model, *more, "--max-steps", "3", "--batch-size", "4",
+    checks.output_of(program, *(ROOMS if program == "train_depth" else ["--dataset", "cifar10"]), "--model", model, *more, "--max-steps", "3", "--batch-size", "4",
                "--workers", "0", "--log-interval", "1", "--device", device, "--output", output)
-    log = checks.folder / output / "steps.jsonl"
-    return [json.loads(line)["loss"] for line in log.read_text().splitlines()] if log.exists() else []
+    return losses_until_failure(checks.folder / output)
 
 
 def check_training(checks, program, model, *more):
@@ -110,29 +108,28 @@ def check_detection(checks):
     losses, boxes = [], []
     for device in ("cpu", "cuda"):
         run = f"detection-{device}"
-        checks.run("train_detection", *flags, "--max-steps", "3", "--batch-size", "4", "--workers", "0",
+        checks.output_of("train_detection", *flags, "--max-steps", "3", "--batch-size", "4", "--workers", "0",
                    "--log-interval", "1", "--device", device, "--output", run)
-        log = checks.folder / run / "steps.jsonl"
-        losses.append([json.loads(line)["loss"] for line in log.read_text().splitlines()] if log.exists() else [])
-        checks.run("evaluate", "detection-cpu", "--device", device, "--json", f"boxes-{device}.json", "--workers", "0",
+        losses.append(losses_until_failure(checks.folder / run))
+        checks.output_of("evaluate", "detection-cpu", "--device", device, "--json", f"boxes-{device}.json", "--workers", "0",
                    "--output", f"evaluated-{device}")
         result = json.loads((checks.folder / f"boxes-{device}.json").read_text())["results"][0]
         boxes.append(numbers_of(json.dumps(result["numbers"])))
     found = differ(*losses, 1e-4)
-    checks.that("train_detection: the CPU's losses", len(losses[1]) == 3 and not found, found or str(losses))
+    checks.that("train_detection: the CPU's losses", len(losses[1]) == 3 and not found, found or losses)
     checks.that("evaluate: the CPU's average precision", not differ(*boxes, 1e-4), differ(*boxes, 1e-4))
 
 
 def check_processes(checks):
     """Two processes with a GPU each, through host memory, have one process's losses."""
-    if shutil.which("mpirun") is None or checks.programs.name != "fake":
+    if shutil.which("mpirun") is None or checks.build.name != "fake":
         return print("skipped: two processes: there is no mpirun, or the programs are not those of a fake device")
     losses = []
     for processes in (1, 2):
         checks.launcher = ["mpirun", "--oversubscribe", "-n", "2"] if processes == 2 else []
         losses.append(train(checks, "train_cifar", "vit_tiny_patch8_32", "cuda", f"on-{processes}", *SMALL, "--shards", "2"))
-    checks.that("train_cifar: two processes have one's losses", len(losses[1]) == 3 and losses[0] == losses[1], str(losses))
-    refused = checks.start("train_cifar", "--device", "cuda", "--dataset", "builtin", env={"FOVEA_FAKE_DEVICES": "1"})
+    checks.that("train_cifar: two processes have one's losses", len(losses[1]) == 3 and losses[0] == losses[1], losses)
+    refused = checks.start("train_cifar", "--device", "cuda", "--dataset", "builtin", FOVEA_FAKE_DEVICES="1")
     checks.launcher = []
     checks.that("train_cifar: two processes on one GPU", "2 processes of a machine see 1 GPU(s)" in refused.stderr,
                 refused.stderr[-300:])
@@ -142,7 +139,7 @@ def check_inspect(checks, model, analyses):
     for name, other in analyses.items():
         what = ["--model", other[0], "--model-args", json.dumps(other[1])] if other else [model]
         for device in ("cpu", "cuda"):
-            checks.run("inspect", name, *what, "--device", device, "--output", f"{name}-{device}", "--count", "2")
+            checks.output_of("inspect", name, *what, "--device", device, "--output", f"{name}-{device}", "--count", "2")
         tables = sorted((checks.folder / f"{name}-cpu").rglob("*.csv"))
         found = "" if tables else "no table"
         for table in tables:
@@ -152,13 +149,10 @@ def check_inspect(checks, model, analyses):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--build", type=pathlib.Path, default=pathlib.Path("build"))
+    parser = parser_of(__doc__)
     parser.add_argument("--programs", type=pathlib.Path, help="the folder that has them (default: BUILD/fake)")
     options = parser.parse_args()
-    programs = (options.programs or options.build / "fake").resolve()
-    with tempfile.TemporaryDirectory() as folder:
-        checks = Checks(programs, pathlib.Path(folder))
+    with DeviceChecks((options.programs or options.build / "fake").resolve()) as checks:
         small_cifar(checks.folder / "cifar")
         small_coco(checks.folder / "coco")
         check_training(checks, "train_cifar", "vit_tiny_patch8_32", *SMALL)
@@ -169,16 +163,16 @@ def main():
         check_evaluate(checks, "train_cifar")
         check_processes(checks)
         check_detection(checks)
-        text = checks.run("summary", "vit_tiny_patch8_32", *SMALL, "--device", "cuda")
+        text = checks.output_of("summary", "vit_tiny_patch8_32", *SMALL, "--device", "cuda")
         checks.that("summary: memory of the device", "(cuda:0)" in text, text[-300:])
         check_inspect(checks, "train_cifar", ANALYSES)
         check_inspect(checks, "train_mae", {"mae": []})
         check_predict(checks, "train_cifar", next((checks.folder / "attention-cpu").rglob("*.png")))
-        text = checks.run("fovea_bench", "--device", "cuda", "--model", "vit_tiny_patch8_32", *SMALL, "--mode", "infer",
+        text = checks.output_of("fovea_bench", "--device", "cuda", "--model", "vit_tiny_patch8_32", *SMALL, "--mode", "infer",
                           "--batch", 1, "--reps", 1, "--ceiling", 64)
         checks.that("fovea_bench: a row", re.search(r"vit_tiny_patch8_32 +infer f32 +1 ", text) is not None, text)
-    sys.exit(1 if checks.failed else 0)
+    return checks.exit_code()
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

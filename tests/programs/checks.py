@@ -55,7 +55,7 @@ class Checks:
 
     def execute(self, command, **options):
         """The ended process of a command, with its output as text unless options say errors=None."""
-        options = {"errors": "replace", "timeout": 300, "cwd": self.folder, **options}
+        options = {"errors": "replace", "timeout": 600, "cwd": self.folder, **options}
         return subprocess.run(command, capture_output=True, **options)
 
     def run(self, program, *flags, **options):

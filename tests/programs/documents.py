@@ -7,21 +7,21 @@ Commands in code blocks and inline code must name existing programs, flags, valu
 run. Links, anchors and pictures must exist. Figures of README.md must be those of docs/. Prints one line per
 problem and exits 1 if there is one. --root checks the documents of another tree.
 """
-import argparse
 import glob
 import itertools
 import pathlib
 import re
 import shlex
-import struct
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
-import zlib
 
-PROGRAMS = ["train_cifar", "train_imagenet", "train_mae", "train_diffusion", "train_vae", "train_detection", "train_depth", "encode", "sample", "measure", "pack",
-            "evaluate", "predict", "report", "audit", "inspect", "compare", "summary", "convert", "parity", "gradcheck", "fovea_bench"]
+from checks import ROOT, parser_of
+from first_screens import PROGRAMS
+from formats import plain_png
+
 TRAINING = PROGRAMS[:7]
 CTEST_FLAGS = {"-R": True, "-L": True, "-V": False, "-E": True, "-LE": True, "-j": True}
 VERB_FLAGS = {"test": {"--quick": False, **CTEST_FLAGS}, "build": {}, "format": {"--check": False}, "tidy": {}, "help": {}}
@@ -276,24 +276,15 @@ class Commands:
             self.problems.that(glob.glob(str(self.root / pattern)), where, f"{pattern} does not exist")
 
 
-def png(path, side=40):
-    """A grey picture."""
-    def chunk(kind, data):
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-    rows = (b"\0" + b"\x80" * side) * side
-    path.write_bytes(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", side, side, 8, 0, 0, 0, 0)) +
-                     chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
-
-
 class Sandbox:
     """A folder that has what the documents' examples name: runs/a, runs/b, picture.png, folder/."""
 
     def __init__(self, root, build, folder):
         self.build, self.folder = build, folder
         self.op_rows = "".join(path.read_text() for path in root.glob("tests/ops/*_cases.cpp"))
-        png(folder / "picture.png")
+        (folder / "picture.png").write_bytes(plain_png(128, width=40, height=40))
         (folder / "folder").mkdir()
-        png(folder / "folder" / "one.png")
+        shutil.copy(folder / "picture.png", folder / "folder/one.png")
         self.ready = all(self.run("train_cifar", ["--depth", "1", "--embed-dim", "24", "--max-steps", "1", "--workers", "0",
                                                   "--model-ema", "--no-report", "--output", f"runs/{name}"])[0] == 0 for name in "ab")
 
@@ -392,11 +383,10 @@ def check_figures(readme, pages, problems):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", type=pathlib.Path, default=pathlib.Path("build"))
-    parser.add_argument("--root", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parents[2])
+    parser = parser_of(__doc__)
+    parser.add_argument("--root", type=pathlib.Path, default=ROOT)
     options = parser.parse_args()
-    root, build, problems = options.root.resolve(), options.build.resolve(), Problems()
+    root, build, problems = options.root.resolve(), options.build, Problems()
     files = [root / "README.md", root / "CONTRIBUTING.md", root / "CHANGELOG.md", *sorted(root.glob("docs/**/*.md"))]
     pages = [Page(root, path) for path in files]
     commands = Commands(root, build, problems)

@@ -24,11 +24,9 @@ class EncodingChecks(Checks):
     def encode(self, name, *flags):
         """Tensors and metadata of the file that `encode` writes."""
         path = self.folder / f"{name}.safetensors"
-        done = self.run("encode", "--dataset", "builtin", "--fraction", "0.001", "--workers", "0", "--vae", self.folder / "run",
-                        "--output", path, *flags)
-        self.note(f"encode {' '.join(map(str, flags))}", done.stderr if done.returncode else "")
-        self.said = done.stdout
-        return read_safetensors(path) if path.exists() else ({}, {})
+        self.said = self.must_run("encode", "--dataset", "builtin", "--fraction", "0.001", "--workers", "0", "--vae",
+                                  self.folder / "run", "--output", path, *flags).stdout
+        return read_safetensors(path)
 
 
 def check_file(checks):

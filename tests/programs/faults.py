@@ -13,37 +13,25 @@ After each:
 - a state that existed before is complete and not older;
 - resumed without faults, the run ends with exactly the weights of the undisturbed one.
 """
-import argparse
 import errno
 import json
 import os
 import pathlib
 import shutil
-import struct
 import subprocess
 import sys
 import tempfile
 
+from checks import parser_of
+from formats import progress_of, read_safetensors, steps_of
 from small_data import data_flags, small_data
 from tiny_training import PROGRAMS, tiny_model
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 KINDS = ["open", "read", "write", "fsync", "rename", "mkdir", "unlink", "truncate", "lock", "close"]
 
 
-def read_safetensors(path):
-    data = path.read_bytes()
-    length = struct.unpack("<Q", data[:8])[0]
-    header = json.loads(data[8:8 + length])
-    body = data[8 + length:]
-    tensors = {k: v for k, v in header.items() if k != "__metadata__"}
-    if max(v["data_offsets"][1] for v in tensors.values()) != len(body):
-        raise ValueError(f"{path} is cut short")
-    return {k: body[slice(*v["data_offsets"])] for k, v in tensors.items()}, header["__metadata__"]
-
-
 def step_of(state):
-    return json.loads(read_safetensors(state)[1]["progress"])["step"] if state.exists() else -1
+    return progress_of(state)["step"] if state.exists() else -1
 
 
 class Runs:
@@ -87,7 +75,7 @@ def damage(program, output, reference):
             return "a kept state differs"
         if len((output / "log.csv").read_text().splitlines()) != 3:
             return "log.csv has not two rows"
-        steps = [json.loads(line)["step"] for line in (output / "steps.jsonl").read_text().splitlines()]
+        steps = [row["step"] for row in steps_of(output)]
         if steps != list(range(1, 11)):
             return f"steps.jsonl has the steps {steps}"
         json.loads((output / "config.json").read_text())
@@ -164,8 +152,7 @@ def check_program(runs, options):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
+    parser = parser_of(__doc__)
     parser.add_argument("--every", type=int, default=1, help="only every so many calls, to be done sooner")
     parser.add_argument("--kind", action="append", choices=KINDS)
     parser.add_argument("--program", action="append", choices=PROGRAMS, help="not all of them")
@@ -175,7 +162,7 @@ def main():
     rows = failed = 0
     with tempfile.TemporaryDirectory() as folder:
         for program in options.program or PROGRAMS:
-            runs = Runs(options.build.resolve(), program, pathlib.Path(folder).resolve() / program)
+            runs = Runs(options.build, program, pathlib.Path(folder).resolve() / program)
             tried, bad = check_program(runs, options)
             rows, failed = rows + tried, failed + bad
     print(f"{rows} faults, {failed} failed")

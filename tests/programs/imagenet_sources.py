@@ -10,7 +10,6 @@ stop the run, as requested; --verify-data names them; evaluate reads every sourc
 give the same losses, and CIFAR's Python batches the same as its binary files. The fraction held out by
 --val-fraction is the same in training and in evaluate, wherever the folder is.
 """
-import argparse
 import io
 import json
 import os
@@ -22,32 +21,21 @@ import struct
 import subprocess
 import sys
 import tarfile
-import tempfile
 import time
-import zlib
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+from checks import ROOT, Checks, parser_of
+from formats import losses_of, png, read_safetensors, steps_of
+
 SMALL = ["--model", "vit_tiny_patch8_32", "--embed-dim", "24", "--depth", "1", "--num-heads", "2",
          "--img-size", "32", "--batch-size", "16", "--epochs", "2", "--warmup-epochs", "0", "--workers", "2",
          "--log-interval", "1", "--seed", "3", "--threads", "1"]
-failures = []
 
 
-def check(what, ok, detail=""):
-    print(f"{'ok  ' if ok else 'FAIL'} {what} {'' if ok else detail}", flush=True)
-    if not ok:
-        failures.append(what)
-
-
-def png(rng, height, width):
+def striped(rng, height, width):
     """An RGB PNG of a random colour with stripes."""
     color = [rng.randrange(256) for _ in range(3)]
     row = b"".join(bytes((value + 9 * x) % 256 for value in color) for x in range(width))
-    def chunk(kind, data):
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) +
-            chunk(b"IDAT", zlib.compress((b"\0" + row) * height)) + chunk(b"IEND", b""))
+    return png([row] * height)
 
 
 def make_pictures(root):
@@ -57,7 +45,7 @@ def make_pictures(root):
             folder = root / split / name
             folder.mkdir(parents=True)
             for i in range(count):
-                (folder / f"{i:03}.png").write_bytes(png(rng, rng.randrange(30, 90), rng.randrange(30, 90)))
+                (folder / f"{i:03}.png").write_bytes(striped(rng, rng.randrange(30, 90), rng.randrange(30, 90)))
     for i, name in enumerate(("subsampling-411.jpg", "restart-markers.jpg", "cmyk.jpg")):
         shutil.copy(ROOT / "tests/data/odd" / name, root / "train/bee" / f"x{i}.jpg")
 
@@ -80,42 +68,20 @@ def make_shards(folder, shards, per_shard):
     (shards / "label").unlink()
 
 
-def run(build, *words):
-    return subprocess.run([build / words[0], *map(str, words[1:])], capture_output=True, text=True,
-                          env=dict(os.environ, XDG_CACHE_HOME=str(build / "test-cache")))
+def training(data, output, *flags):
+    return ["train_imagenet", "--data-dir", data, "--output", output, *SMALL, *flags]
 
 
-def train(build, data, output, *flags):
-    return run(build, "train_imagenet", "--data-dir", data, "--output", output, *SMALL, *flags)
-
-
-def must(result):
-    if result.returncode != 0:
-        sys.exit(f"error: {' '.join(map(str, result.args))} ended with {result.returncode}:\n{result.stderr}")
-    return result
-
-
-def losses(output):
-    return [json.loads(line)["loss"] for line in (output / "steps.jsonl").read_text().splitlines()]
-
-
-def tensors(path):
-    data = path.read_bytes()
-    length = struct.unpack("<Q", data[:8])[0]
-    return {name: data[8 + length:][slice(*entry["data_offsets"])]
-            for name, entry in json.loads(data[8:8 + length]).items() if name != "__metadata__"}
-
-
-def same_losses(build, sources, folder):
+def same_losses(checks, sources):
     reference = None
     for name, data in sources.items():
-        output = folder / f"run-{name}"
-        must(train(build, data, output, "--shuffle-buffer", "0"))
-        got = losses(output)
+        output = checks.folder / f"run-{name}"
+        checks.must_run(*training(data, output, "--shuffle-buffer", "0"))
+        got = losses_of(output)
         reference = reference or got
-        check(f"{name}: {len(got)} losses as from the folder", got == reference and len(got) > 4)
-        result = run(build, "evaluate", output, "--data-dir", data)
-        check(f"{name}: evaluate reads it", result.returncode == 0 and "top-1" in result.stdout, result.stderr)
+        checks.that(f"{name}: {len(got)} losses as from the folder", got == reference and len(got) > 4)
+        result = checks.run("evaluate", output, "--data-dir", data)
+        checks.that(f"{name}: evaluate reads it", result.returncode == 0 and "top-1" in result.stdout, result.stderr)
 
 
 def packed_on_a_mac(shards, folder):
@@ -159,25 +125,27 @@ def batch_of_python(labels, data):
     return b"\x80\x02}(U\x06labels](" + b"".join(map(number, labels)) + b"eU\x04data" + array + b"u."
 
 
-def cifar_forms(build, folder):
+def cifar_forms(checks):
+    folder = checks.folder / "cifar"
     cifar_batches(folder, "binary/cifar-10-batches-bin", "python/cifar-10-batches-py")
     got = {}
     for form in ("binary", "python"):
-        must(run(build, "train_cifar", "--dataset", "cifar10", "--data-dir", folder / form, "--output", folder / f"run-{form}",
-                 *SMALL))
-        got[form] = losses(folder / f"run-{form}")
-    check("CIFAR: Python's batches give the losses of the binary files", got["python"] == got["binary"] and got["binary"])
+        run = folder / f"run-{form}"
+        checks.must_run("train_cifar", "--dataset", "cifar10", "--data-dir", folder / form, "--output", run, *SMALL)
+        got[form] = losses_of(run)
+    checks.that("CIFAR: Python's batches give the losses of the binary files", got["python"] == got["binary"] and got["binary"])
 
 
-def held_out(build, data, folder):
+def held_out(checks, data):
     """A folder of classes and a copy elsewhere, with other file times and another order on disk."""
-    here, there = folder / "here", folder / "there"
+    here, there, run = (checks.folder / "held out" / name for name in ("here", "there", "run"))
     shutil.copytree(data / "train", here)
-    must(train(build, here, folder / "run", "--val-fraction", "0.3"))
+    checks.must_run(*training(here, run, "--val-fraction", "0.3"))
 
     def measured(*flags):
-        must(run(build, "evaluate", folder / "run", "--json", folder / "found.json", *flags))
-        found = json.loads((folder / "found.json").read_text())["results"][0]
+        table = checks.folder / "found.json"
+        checks.must_run("evaluate", run, "--json", table, *flags)
+        found = json.loads(table.read_text())["results"][0]
         return found["images"], found["loss"]
 
     first = measured()
@@ -188,30 +156,30 @@ def held_out(build, data, folder):
             shutil.copyfile(path, target)
     shutil.rmtree(here)
     again = measured("--data-dir", there)
-    check("what --val-fraction holds out is the same elsewhere", first == again, f"{first} {again}")
-    resumed = train(build, there, folder / "run", "--resume", "auto", "--epochs", "3")
-    check("and in a resumed run", resumed.returncode == 0 and f"using {first[0]} of" in resumed.stdout, resumed.stderr)
+    checks.that("what --val-fraction holds out is the same elsewhere", first == again, f"{first} {again}")
+    resumed = checks.run(*training(there, run, "--resume", "auto", "--epochs", "3"))
+    checks.that("and in a resumed run", resumed.returncode == 0 and f"using {first[0]} of" in resumed.stdout, resumed.stderr)
 
 
-def killed_and_resumed(build, sources, folder):
+def killed_and_resumed(checks, sources):
     for name, data in sources.items():
         flags = ["--recovery-interval", "1", "--shuffle-buffer", "8", "--workers", "1"]
-        whole, killed = folder / f"whole-{name}", folder / f"killed-{name}"
-        must(train(build, data, whole, *flags))
-        process = subprocess.Popen([build / "train_imagenet", "--data-dir", data, "--output", killed, *SMALL,
-                                    *flags, "--resume", "auto"], stdout=subprocess.DEVNULL,
-                                   stderr=subprocess.DEVNULL)
+        whole, killed = checks.folder / f"whole-{name}", checks.folder / f"killed-{name}"
+        checks.must_run(*training(data, whole, *flags))
+        process = subprocess.Popen(checks.command(*training(data, killed, *flags, "--resume", "auto")),
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         while not (killed / "state.safetensors").exists() and process.poll() is None:
             time.sleep(0.005)
         process.send_signal(signal.SIGKILL)
         died = process.wait() == -signal.SIGKILL
-        must(train(build, data, killed, *flags, "--resume", "auto"))
-        same = tensors(whole / "last.safetensors") == tensors(killed / "last.safetensors")
-        check(f"{name}: killed {'in the middle' if died else 'too late'} and resumed, bit for bit",
-              same and died)
+        checks.must_run(*training(data, killed, *flags, "--resume", "auto"))
+        ours, reference = (read_safetensors(run / "last.safetensors")[0] for run in (killed, whole))
+        checks.that(f"{name}: killed {'in the middle' if died else 'too late'} and resumed, bit for bit",
+                    ours == reference and died)
 
 
-def odd_pictures(build, folder):
+def odd_pictures(checks):
+    folder = checks.folder / "odd"
     data = os.environ.get("FOVEA_DATA")
     odd = pathlib.Path(data) / "odd-images" if data else None
     odd = odd if odd and odd.exists() else ROOT / "tests/data/odd"
@@ -220,51 +188,47 @@ def odd_pictures(build, folder):
             (folder / split / name).mkdir(parents=True)
     rng = random.Random(2)
     for i in range(24):
-        (folder / "train/good" / f"{i}.png").write_bytes(png(rng, 40, 40))
-        (folder / "val/good" / f"{i}.png").write_bytes(png(rng, 40, 40))
+        (folder / "train/good" / f"{i}.png").write_bytes(striped(rng, 40, 40))
+        (folder / "val/good" / f"{i}.png").write_bytes(striped(rng, 40, 40))
     shutil.copytree(odd, folder / "train/odd", dirs_exist_ok=True)
     shutil.copy(odd / "truncated.jpg", folder / "val/odd")
-    skipped = train(build, folder, folder / "run-skip", "--on-bad-image", "skip")
-    check("odd pictures: training skips them", skipped.returncode == 0, skipped.stderr)
-    check("odd pictures: each broken one is named once", skipped.stdout.count("train/odd/truncated.jpg") == 1)
-    last = json.loads((folder / "run-skip/steps.jsonl").read_text().splitlines()[-1])
-    check("odd pictures: the log counts them", last.get("bad_images", 0) > 3, str(last))
-    stopped = train(build, folder, folder / "run-stop")
-    check("odd pictures: training stops at more than 1 %",
-          stopped.returncode == 1 and "images are broken" in stopped.stderr, stopped.stderr)
-    verified = train(build, folder, folder / "run-verify", "--verify-data")
-    check("odd pictures: --verify-data names them",
-          verified.returncode == 1 and "train/odd/truncated.jpg" in verified.stdout, verified.stdout[-500:])
-    check("odd pictures: --verify-data trains nothing", not (folder / "run-verify").exists())
+    skipped = checks.run(*training(folder, folder / "run-skip", "--on-bad-image", "skip"))
+    checks.that("odd pictures: training skips them", skipped.returncode == 0, skipped.stderr)
+    checks.that("odd pictures: each broken one is named once", skipped.stdout.count("train/odd/truncated.jpg") == 1)
+    last = steps_of(folder / "run-skip")[-1]
+    checks.that("odd pictures: the log counts them", last.get("bad_images", 0) > 3, last)
+    stopped = checks.run(*training(folder, folder / "run-stop"))
+    checks.that("odd pictures: training stops at more than 1 %",
+                stopped.returncode == 1 and "images are broken" in stopped.stderr, stopped.stderr)
+    verified = checks.run(*training(folder, folder / "run-verify", "--verify-data"))
+    checks.that("odd pictures: --verify-data names them",
+                verified.returncode == 1 and "train/odd/truncated.jpg" in verified.stdout, verified.stdout[-500:])
+    checks.that("odd pictures: --verify-data trains nothing", not (folder / "run-verify").exists())
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
+    parser = parser_of(__doc__)
     parser.add_argument("--data", type=pathlib.Path)
     options = parser.parse_args()
-    build = options.build.resolve()
-    with tempfile.TemporaryDirectory() as folder:
-        folder = pathlib.Path(folder)
-        data = options.data or pathlib.Path(os.environ.get("FOVEA_DATA", "")) / "imagefolder-mini"
+    with Checks(options.build) as checks:
+        os.environ["XDG_CACHE_HOME"] = str(checks.build / "test-cache")  # keeps what is known of FOVEA_DATA's pictures
+        data = (options.data or pathlib.Path(os.environ.get("FOVEA_DATA", "")) / "imagefolder-mini").resolve()
         if not (data / "train").exists():
-            data = folder / "pictures"
+            data = checks.folder / "pictures"
             make_pictures(data)
-        verified = run(build, "train_imagenet", "--data-dir", data, "--verify-data")
-        check("--verify-data finds no fault", verified.returncode == 0, verified.stderr + verified.stdout[-500:])
-        make_shards(data, folder / "shards", 30)
-        for name, store in (("pack-files", "files"), ("pack-pixels", "pixels")):
-            must(run(build, "pack", "--data-dir", data, "--output", folder / name, "--store", store))
-        sources = {"folder": data, "tar": folder / "shards", "pack-files": folder / "pack-files",
-                   "pack-pixels": folder / "pack-pixels"}
-        same_losses(build, sources | {"tar of a Mac": packed_on_a_mac(folder / "shards", folder / "mac")}, folder)
-        cifar_forms(build, folder / "cifar")
-        held_out(build, data, folder / "held out")
-        killed_and_resumed(build, sources, folder)
-        odd_pictures(build, folder / "odd")
-    if failures:
-        sys.exit(f"{len(failures)} checks failed")
+        verified = checks.run("train_imagenet", "--data-dir", data, "--verify-data")
+        checks.that("--verify-data finds no fault", verified.returncode == 0, verified.stderr + verified.stdout[-500:])
+        sources = {"folder": data, **{name: checks.folder / name for name in ("tar", "pack-files", "pack-pixels")}}
+        make_shards(data, sources["tar"], 30)
+        for store in ("files", "pixels"):
+            checks.must_run("pack", "--data-dir", data, "--output", sources[f"pack-{store}"], "--store", store)
+        same_losses(checks, sources | {"tar of a Mac": packed_on_a_mac(sources["tar"], checks.folder / "mac")})
+        cifar_forms(checks)
+        held_out(checks, data)
+        killed_and_resumed(checks, sources)
+        odd_pictures(checks)
+    return checks.exit_code()
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

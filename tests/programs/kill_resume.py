@@ -9,8 +9,6 @@ the state must be complete, and its step a multiple of the interval (or the end 
 before. In the end every weight must equal, bit for bit, that of an uninterrupted run, also in the states that
 --state-hist keeps, no unfinished file is left, and TensorBoard's reading of the event files must give the same points.
 """
-import argparse
-import json
 import pathlib
 import random
 import signal
@@ -20,9 +18,10 @@ import sys
 import tempfile
 import time
 
+from checks import parser_of
+from formats import progress_of, read_safetensors
 from tiny_training import PROGRAMS, tiny_model
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 INTERVAL = 3
 KEPT = 2
 
@@ -45,25 +44,6 @@ def command(build, program, output, steps):
             "--max-steps", str(steps), "--recovery-interval", str(INTERVAL), "--log-interval", "1", "--model-ema",
             "--state-hist", str(KEPT),
             *own.get(program, []), "--workers", "1", "--output", output, "--resume", "auto"]
-
-
-def header(path):
-    """The JSON header of a safetensors file, checked against the file's size."""
-    data = path.read_bytes()
-    length = struct.unpack("<Q", data[:8])[0]
-    parsed = json.loads(data[8:8 + length])
-    ends = [entry["data_offsets"][1] for name, entry in parsed.items() if name != "__metadata__"]
-    if 8 + length + max(ends) != len(data):
-        raise ValueError(f"{path} is cut short")
-    return parsed
-
-
-def tensors(path):
-    data = path.read_bytes()
-    length = struct.unpack("<Q", data[:8])[0]
-    body = data[8 + length:]
-    return {name: body[slice(*entry["data_offsets"])]
-            for name, entry in json.loads(data[8:8 + length]).items() if name != "__metadata__"}
 
 
 def fields_of(message):
@@ -129,7 +109,7 @@ def kill_often(options, program, rng, output):
         state = output / "state.safetensors"
         if not state.exists():
             continue
-        now = json.loads(header(state)["__metadata__"]["progress"])["step"]
+        now = progress_of(state)["step"]
         if now < step or (now % INTERVAL != 0 and now % epoch_of(program) != 0):
             sys.exit(f"error: after kill {kills} the state is at step {now}, before it was at {step}")
         step = now
@@ -148,7 +128,7 @@ def check_program(options, program, rng, folder):
     if len(kept) != KEPT or kept_states(killed) != kept or unfinished(killed):
         sys.exit(f"error: {program}: kept {kept_states(killed)}, expected {kept}; unfinished: {unfinished(killed)}")
     for name in ("state.safetensors", "last.safetensors", *kept):
-        ours, reference = tensors(killed / name), tensors(whole / name)
+        (ours, _), (reference, _) = read_safetensors(killed / name), read_safetensors(whole / name)
         different = sorted(k for k in reference if ours.get(k) != reference[k])
         if different or ours.keys() != reference.keys():
             sys.exit(f"error: {program}: {name} differs from that of an uninterrupted run: {different[:5]}")
@@ -160,9 +140,8 @@ def check_program(options, program, rng, folder):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = parser_of(__doc__)
     parser.add_argument("--kills", type=int, default=100)
-    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--program", action="append", choices=PROGRAMS, help="not all of them")
     options = parser.parse_args()

@@ -9,7 +9,6 @@ Each is resumed to its end: every tensor of the state must have the same bytes, 
 and the last epoch the same measures as in the version that started the run (resumed.json). Then evaluations, report and
 compare read its folder. Everything runs under the instruction set v2, which gives the same bits on any processor.
 """
-import argparse
 import csv
 import hashlib
 import json
@@ -17,12 +16,14 @@ import math
 import os
 import pathlib
 import shutil
-import struct
 import subprocess
 import sys
 import tempfile
 
-RUNS = pathlib.Path(__file__).resolve().parents[1] / "train" / "old_runs"
+from checks import ROOT, parser_of
+from formats import progress_of, read_safetensors, safetensors, steps_of
+
+RUNS = ROOT / "tests/train/old_runs"
 PROGRAMS = {"classification": "train_cifar", "masked_autoencoding": "train_mae", "diffusion": "train_diffusion",
             "autoencoding": "train_vae", "detection": "train_detection", "depth": "train_depth"}
 NAMES = ["0.1/classification", "0.1/masked_autoencoding", *(f"0.5/{task}" for task in PROGRAMS)]
@@ -43,28 +44,11 @@ def run(*command, fails=None):
     return done.stdout
 
 
-def read_safetensors(path):
-    """The metadata, and name -> (header entry, bytes) of the tensors."""
-    raw = path.read_bytes()
-    length, = struct.unpack("<Q", raw[:8])
-    header = json.loads(raw[8:8 + length])
-    data = raw[8 + length:]
-    metadata = header.pop("__metadata__")
-    return metadata, {name: (entry, data[slice(*entry["data_offsets"])]) for name, entry in header.items()}
-
-
-def write_safetensors(path, metadata, tensors):
-    header = json.dumps({"__metadata__": metadata, **{name: entry for name, (entry, _) in tensors.items()}}).encode()
-    data = b"".join(content for _, content in sorted(tensors.values(), key=lambda t: t[0]["data_offsets"]))
-    header += b" " * (-len(header) % 8)
-    path.write_bytes(struct.pack("<Q", len(header)) + header + data)
-
-
 def digests(path):
     """Kind of tensor (param, m, ema) -> a digest of the names and the SHA-256 of its tensors."""
     kinds = {}
-    for name, (_, content) in sorted(read_safetensors(path)[1].items()):
-        line = f"{name} {hashlib.sha256(content).hexdigest()}\n"
+    for name, tensor in sorted(read_safetensors(path)[0].items()):
+        line = f"{name} {hashlib.sha256(tensor.data).hexdigest()}\n"
         kinds.setdefault(name.split("/")[0], hashlib.sha256()).update(line.encode())
     return {kind: digest.hexdigest() for kind, digest in kinds.items()}
 
@@ -77,7 +61,7 @@ def last_epoch(folder):
 
 def outcome(folder):
     """What a run has come to."""
-    steps = [json.loads(line) for line in (folder / "steps.jsonl").read_text().splitlines()]
+    steps = steps_of(folder)
     return {"tensors": digests(folder / "state.safetensors"), "losses": [step["loss"] for step in steps],
             "fingerprints": [step["fingerprint"] for step in steps if "fingerprint" in step], "last": last_epoch(folder)}
 
@@ -138,15 +122,15 @@ CRC_TABLE = [crc_of_byte(byte) for byte in range(256)]
 
 def change_progress(path, **changed):
     """Sets entries of the progress that a state records, and renews the state's checksum."""
-    metadata, tensors = read_safetensors(path)
-    metadata["progress"] = json.dumps(json.loads(metadata["progress"]) | changed)
+    tensors, metadata = read_safetensors(path)
+    metadata["progress"] = json.dumps(progress_of(path) | changed)
     del metadata["crc32c"]
     crc = 0
     for key in sorted(metadata):
         crc = crc32c(f"{key}\0{metadata[key]}\0".encode(), crc)
     for name in sorted(tensors):
-        crc = crc32c(name.encode() + b"\0" + tensors[name][1], crc)
-    write_safetensors(path, {**metadata, "crc32c": str(crc)}, tensors)
+        crc = crc32c(name.encode() + b"\0" + tensors[name].data, crc)
+    path.write_bytes(safetensors(tensors, {**metadata, "crc32c": str(crc)}))
 
 
 def check_further_groups(build, folder):
@@ -163,19 +147,17 @@ def write_expected(build, name, scratch):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", type=pathlib.Path, default="build")
+    parser = parser_of(__doc__)
     parser.add_argument("--write", nargs="+", default=[], metavar="VERSION/TASK")
     options = parser.parse_args()
-    build = options.build.resolve()
     with tempfile.TemporaryDirectory() as folder:
         scratch = pathlib.Path(folder)
         for name in options.write:
-            write_expected(build, name, scratch)
+            write_expected(options.build, name, scratch)
         for name in [] if options.write else NAMES:
-            check_run(build, name, shutil.copytree(RUNS / name, scratch / name))
+            check_run(options.build, name, shutil.copytree(RUNS / name, scratch / name))
         if not options.write:
-            check_further_groups(build, shutil.copytree(RUNS / "0.5/classification", scratch / "groups"))
+            check_further_groups(options.build, shutil.copytree(RUNS / "0.5/classification", scratch / "groups"))
 
 
 if __name__ == "__main__":

@@ -10,16 +10,15 @@ averages) must be equal byte for byte, and so must the losses of steps.jsonl. Ex
 first few differences, and if NEW_BUILD lists a model of a family that has no run here.
 """
 import argparse
-import json
 import os
 import pathlib
-import struct
 import subprocess
 import sys
 import tempfile
 
 from class_names import as_hub
 from finetuning import add_pictures
+from formats import read_safetensors, steps_of
 from tiny_training import family_of, program_of, tiny_model
 
 COMMON = ["--seed", "7", "--batch-size", "16", "--max-steps", "20", "--epochs", "1",
@@ -92,22 +91,10 @@ def families_without_run(build):
     return sorted({family_of(name) for name in listed if not name.startswith("#")} - run)
 
 
-def tensors(path):
-    """Name -> bytes of a safetensors file."""
-    raw = path.read_bytes()
-    length, = struct.unpack("<Q", raw[:8])
-    header = json.loads(raw[8:8 + length])
-    return {name: raw[8 + length + entry["data_offsets"][0]:8 + length + entry["data_offsets"][1]]
-            for name, entry in header.items() if name != "__metadata__"}
-
-
-def losses(path):
-    return [json.loads(line).get("loss") for line in path.read_text().splitlines()]
-
-
 def train(build, isa, flags, folder, output):
     execute(build, program_of(flags), *COMMON, *flags, "--output", output, folder=folder, isa=isa)
-    return tensors(folder / output / "state.safetensors"), losses(folder / output / "steps.jsonl")
+    run = folder / output
+    return read_safetensors(run / "state.safetensors")[0], [row.get("loss") for row in steps_of(run)]
 
 
 def compare(name, isa, flags, builds, folder):

@@ -5,11 +5,11 @@
 
 What it uses is read off its object file, so that operators (+ is ops::add) and default arguments count too.
 """
-import argparse
-import pathlib
 import re
 import subprocess
 import sys
+
+from checks import ROOT, Checks, build_of
 
 OPS = {"add", "cross_entropy", "gelu", "layer_norm", "linear", "matmul", "mul", "reshape", "transpose"}
 # Everything else: tensors, the tape, data and, for --compare, a model by its name.
@@ -26,38 +26,33 @@ def functions_of(build):
     return set(re.findall(r"^ +U fovea::([\w:~]+)", symbols, re.MULTILINE))
 
 
-def check_uses(build, source):
-    functions = functions_of(build)
+def check_uses(checks):
+    functions = functions_of(checks.build)
     ops = {name.removeprefix("ops::") for name in functions if name.startswith("ops::")}
-    yield ops == OPS, f"uses the ops {', '.join(sorted(ops))}; expected {', '.join(sorted(OPS))}"
+    checks.that(f"uses {len(OPS)} ops", ops == OPS, f"{', '.join(sorted(ops))}; expected {', '.join(sorted(OPS))}")
     others = sorted(name for name in functions if not name.startswith("ops::") and not OTHERS.fullmatch(name))
-    yield not others, f"uses functions beyond tensors, tape and data: {others}"
-    includes = re.findall(r'^#include [<"](.*)[>"]$', source.read_text(), re.MULTILINE)
+    checks.note("uses nothing beyond them, tensors, the tape and data", others)
+    source = (ROOT / "examples/vit_from_scratch.cpp").read_text()
+    includes = re.findall(r'^#include [<"](.*)[>"]$', source, re.MULTILINE)
     headers = [name for name in includes if "." in name or "/" in name]
-    yield headers == ["fovea/fovea.h"], f"includes {headers} besides the standard library"
+    checks.that("includes one header besides the standard library's", headers == ["fovea/fovea.h"], headers)
 
 
-def check_runs(program):
-    compared = subprocess.run([program, "--compare"], capture_output=True, text=True)
-    yield compared.returncode == 0 and "PASS" in compared.stdout, f"--compare:\n{compared.stdout}{compared.stderr}"
-    trained = subprocess.run([program, "--steps", str(STEPS), "--batch", str(BATCH)], capture_output=True, text=True)
+def check_runs(checks):
+    compared = checks.run("examples/example_vit_from_scratch", "--compare")
+    checks.that("--compare", compared.returncode == 0 and "PASS" in compared.stdout, compared)
+    trained = checks.run("examples/example_vit_from_scratch", "--steps", STEPS, "--batch", BATCH)
     losses = [float(loss) for loss in re.findall(r"loss ([\d.]+)$", trained.stdout, re.MULTILINE)]
     learned = trained.returncode == 0 and len(losses) == STEPS // 25 and losses[-1] < FACTOR * losses[0]
-    yield learned, f"{STEPS} steps: losses {losses} {trained.stderr}; expected the last below {FACTOR} of the first"
+    checks.that(f"{STEPS} steps: the last loss is below {FACTOR} of the first", learned, f"{losses} {trained.stderr}")
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", type=pathlib.Path, default=pathlib.Path("build"))
-    build = parser.parse_args().build
-    source = pathlib.Path(__file__).resolve().parents[2] / "examples/vit_from_scratch.cpp"
-    checks = [*check_uses(build, source), *check_runs(build.resolve() / "examples/example_vit_from_scratch")]
-    for ok, what in checks:
-        if not ok:
-            print(f"FAIL {what}")
-    print(f"{len(checks)} checks, {sum(not ok for ok, _ in checks)} failed")
-    sys.exit(not all(ok for ok, _ in checks))
+    with Checks(build_of(__doc__)) as checks:
+        check_uses(checks)
+        check_runs(checks)
+    return checks.exit_code()
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

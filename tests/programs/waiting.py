@@ -7,7 +7,6 @@ Reads the environment of running programs: libgomp reads it before main(), so th
 program's start. --times prints how long two runs take one after the other and concurrently, with libgomp's
 default waiting and with the programs' own.
 """
-import argparse
 import os
 import pathlib
 import subprocess
@@ -15,6 +14,7 @@ import sys
 import tempfile
 import time
 
+from checks import Checks, parser_of, problem_of_error
 from tiny_training import PROGRAMS, tiny_model
 
 VARIABLES = ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY", "KMP_BLOCKTIME")
@@ -44,18 +44,15 @@ def seen_inside(build, program, env):
 
 
 def check(build):
-    failed = 0
-    for program in PROGRAMS:
-        for given in ({}, *({name: value} for name, value in zip(VARIABLES, ("77", "active", "5")))):
-            expected = given or {"GOMP_SPINCOUNT": "1000"}
-            seen, name = seen_inside(build, program, given)
-            ok = seen == expected and name == program
-            failed += not ok
-            print(f"{'ok' if ok else 'FAIL':4} {program} with {given or 'nothing said'}: {seen}, called {name}", flush=True)
-    code = subprocess.run([build / "evaluate", "--no-such-flag"], capture_output=True, text=True, check=False)
-    ok = code.returncode == 2 and code.stderr.count("\n") == 1
-    print(f"{'ok' if ok else 'FAIL':4} an error's exit code and its one line")
-    return failed + (not ok)
+    with Checks(build) as checks:
+        for program in PROGRAMS:
+            for given in ({}, *({name: value} for name, value in zip(VARIABLES, ("77", "active", "5")))):
+                seen = seen_inside(build, program, given)
+                checks.that(f"{program} with {given or 'nothing said'}",
+                            seen == (given or {"GOMP_SPINCOUNT": "1000"}, program), seen)
+        checks.note("an error's exit code and its one line",
+                    problem_of_error(checks.run("evaluate", "--no-such-flag"), codes=[2]))
+    return checks.exit_code()
 
 
 def times(build):
@@ -76,14 +73,10 @@ def times(build):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", type=pathlib.Path, default="build")
+    parser = parser_of(__doc__)
     parser.add_argument("--times", action="store_true")
     arguments = parser.parse_args()
-    build = arguments.build.resolve()
-    if arguments.times:
-        return times(build)
-    return check(build) > 0
+    return (times if arguments.times else check)(arguments.build)
 
 
 if __name__ == "__main__":
