@@ -69,8 +69,8 @@ def differ(a, b, within):
 def check_evaluate(checks, model):
     results = []
     for device in ("cpu", "cuda"):
-        checks.output_of("evaluate", model, "--device", device, "--dataset", "builtin", "--fraction", "0.002", "--split",
-                   "train", "--json", f"{device}.json", "--workers", "0")
+        checks.output_of("evaluate", model, "--device", device, "--dataset", "builtin", "--fraction", "0.002",
+                         "--split", "train", "--json", f"{device}.json", "--workers", "0")
         result = json.loads((checks.folder / f"{device}.json").read_text())["results"][0]
         del result["img_s"], result["seconds"]
         results.append(numbers_of(json.dumps(result)))
@@ -90,8 +90,9 @@ def losses_until_failure(run):
 
 def train(checks, program, model, device, output, *more):
     """Losses of three steps on a few pictures."""
-    checks.output_of(program, *(ROOMS if program == "train_depth" else ["--dataset", "cifar10"]), "--model", model, *more, "--max-steps", "3", "--batch-size", "4",
-               "--workers", "0", "--log-interval", "1", "--device", device, "--output", output)
+    checks.output_of(program, *(ROOMS if program == "train_depth" else ["--dataset", "cifar10"]), "--model", model,
+                     *more, "--max-steps", "3", "--batch-size", "4", "--workers", "0",
+                     "--log-interval", "1", "--device", device, "--output", output)
     return losses_until_failure(checks.folder / output)
 
 
@@ -109,10 +110,10 @@ def check_detection(checks):
     for device in ("cpu", "cuda"):
         run = f"detection-{device}"
         checks.output_of("train_detection", *flags, "--max-steps", "3", "--batch-size", "4", "--workers", "0",
-                   "--log-interval", "1", "--device", device, "--output", run)
+                         "--log-interval", "1", "--device", device, "--output", run)
         losses.append(losses_until_failure(checks.folder / run))
-        checks.output_of("evaluate", "detection-cpu", "--device", device, "--json", f"boxes-{device}.json", "--workers", "0",
-                   "--output", f"evaluated-{device}")
+        checks.output_of("evaluate", "detection-cpu", "--device", device, "--json", f"boxes-{device}.json",
+                         "--workers", "0", "--output", f"evaluated-{device}")
         result = json.loads((checks.folder / f"boxes-{device}.json").read_text())["results"][0]
         boxes.append(numbers_of(json.dumps(result["numbers"])))
     found = differ(*losses, 1e-4)
@@ -168,8 +169,8 @@ def main():
         check_inspect(checks, "train_cifar", ANALYSES)
         check_inspect(checks, "train_mae", {"mae": []})
         check_predict(checks, "train_cifar", next((checks.folder / "attention-cpu").rglob("*.png")))
-        text = checks.output_of("fovea_bench", "--device", "cuda", "--model", "vit_tiny_patch8_32", *SMALL, "--mode", "infer",
-                          "--batch", 1, "--reps", 1, "--ceiling", 64)
+        text = checks.output_of("fovea_bench", "--device", "cuda", "--model", "vit_tiny_patch8_32", *SMALL,
+                                "--mode", "infer", "--batch", 1, "--reps", 1, "--ceiling", 64)
         checks.that("fovea_bench: a row", re.search(r"vit_tiny_patch8_32 +infer f32 +1 ", text) is not None, text)
     return checks.exit_code()
 

@@ -14,9 +14,7 @@ import argparse
 import os
 import resource
 import struct
-import subprocess
 import sys
-import tempfile
 import zlib
 from pathlib import Path
 
@@ -25,44 +23,34 @@ import numpy as np
 import scipy.io
 from PIL import Image
 
-ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "programs"))
+from checks import ROOT, Checks, problem_of_error  # noqa: E402
+
 SPLITS = ROOT / "tests/formats/matlab_files"
 LIMIT = 2**30  # bytes of address space for damaged files
 
 
-class Checks:
-    def __init__(self, build, folder):
-        self.program, self.folder, self.failed, self.count = build / "tests/interop/read_data", folder, 0, 0
-
-    def check(self, what, holds):
-        self.count += 1
-        self.failed += not holds
-        print(f"{'ok' if holds else 'FAIL':4} {what}", flush=True)
-
-    def run(self, *command, limit=None):
+class DepthChecks(Checks):
+    def read_data(self, *command, limit=None):
         def limits():
             if limit:
                 resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-        return subprocess.run([self.program, *map(str, command)], capture_output=True, text=True, errors="replace",
-                              preexec_fn=limits, timeout=120, env=os.environ | {"OMP_NUM_THREADS": "1"})
+        return self.run("tests/interop/read_data", *command, preexec_fn=limits, timeout=120,
+                        env=os.environ | {"OMP_NUM_THREADS": "1"})
 
     def read(self, *command):
         """The arrays that the program writes, by name."""
         from safetensors.numpy import load_file
         output = self.folder / "out.safetensors"
         output.unlink(missing_ok=True)
-        done = self.run(*command, output)
+        done = self.read_data(*command, output)
         if done.returncode:
             raise SystemExit(f"error: {command}: {done.stderr}")
         return load_file(output)
 
     def refused(self, what, *command, word=""):
-        output = self.folder / "out.safetensors"
-        done = self.run(*command, output, limit=LIMIT)
-        lines = done.stderr.strip().splitlines()
-        holds = done.returncode in (1, 2) and len(lines) == 1 and lines[0].startswith("error: ") and word in lines[0]
-        shown = lines[0][:110] if holds else f"exit code {done.returncode}: {done.stderr.strip()[-200:]}"
-        self.check(f"{what}: {shown}", holds)
+        done = self.read_data(*command, self.folder / "out.safetensors", limit=LIMIT)
+        self.note(f"{what}: {done.stderr.strip()[:110]}", problem_of_error(done, word))
 
 
 # NYU's form
@@ -108,7 +96,7 @@ def check_nyu(checks):
                     np.array_equal(got["depth"][..., 0], arrays["depths"][picked].transpose(0, 2, 1)))
             if split == "test":
                 same = same and np.array_equal(got["raw_depth"][..., 0], arrays["rawDepths"][picked].transpose(0, 2, 1))
-            checks.check(f"NYU's form by h5py, {what}, {split}: {len(numbers)} images and maps, equal bits", same)
+            checks.that(f"NYU's form by h5py, {what}, {split}: {len(numbers)} images and maps, equal bits", same)
 
 
 def check_damaged_nyu(checks):
@@ -226,12 +214,12 @@ def check_matlab(checks):
         assert all(np.array_equal(known[name], x) for name, x in arrays.items()), what
         got = checks.read("matlab", path)
         wrong = [name for name in arrays if name not in got or not equal(got[name], arrays[name])]
-        checks.check(f"MATLAB 5 by scipy, {what}: {len(arrays)} arrays, equal values {wrong}",
-                     not wrong and len(got) == len(arrays))
+        checks.that(f"MATLAB 5 by scipy, {what}: {len(arrays)} arrays, equal values {wrong}",
+                    not wrong and len(got) == len(arrays))
     scipy.io.savemat(path, {"text": "abc", "cell": np.array([1, "a"], dtype=object), "struct": {"a": 1},
                             "complex": np.array([[1 + 2j]]), "sparse": scipy.sparse.eye(3).tocsc(), "x": np.array([[4.0]])})
-    checks.check("MATLAB 5 by scipy: texts, cells, structures, complex and sparse arrays are left out",
-                 list(checks.read("matlab", path)) == ["x"])
+    checks.that("MATLAB 5 by scipy: texts, cells, structures, complex and sparse arrays are left out",
+                list(checks.read("matlab", path)) == ["x"])
 
 
 def check_damaged_matlab(checks):
@@ -300,13 +288,13 @@ def check_pairs(checks):
         got = checks.read("dataset", "depth_pairs", folder, split)
         images = np.stack([x for _, x in sorted(pictures[split], key=lambda p: p[0])])
         metres = np.stack([x for _, x in sorted(depths[split], key=lambda p: p[0])]).astype(np.float64) / 1000
-        checks.check(f"pairs by Pillow, {split}: {len(images)} pictures and maps, equal bits",
-                     np.array_equal(got["images"], images) and np.array_equal(got["depth"][..., 0], metres.astype(np.float32)))
+        checks.that(f"pairs by Pillow, {split}: {len(images)} pictures and maps, equal bits",
+                    np.array_equal(got["images"], images) and np.array_equal(got["depth"][..., 0], metres.astype(np.float32)))
     written = checks.folder / "written.png"
     path = folder / "train/depth/a.png"
-    done = checks.run("depth_png", path, written)
-    checks.check("a map that fovea writes: Pillow reads the same 16 bits",
-                 done.returncode == 0 and np.array_equal(np.array(Image.open(written)), np.array(Image.open(path))))
+    done = checks.read_data("depth_png", path, written)
+    checks.that("a map that fovea writes: Pillow reads the same 16 bits",
+                done.returncode == 0 and np.array_equal(np.array(Image.open(written)), np.array(Image.open(path))))
 
 
 def check_damaged_pairs(checks):
@@ -338,15 +326,15 @@ def check_damaged_pairs(checks):
 def check_splits(checks, splits):
     setid = checks.read("matlab", splits / "flowers102-setid.mat")
     counts = [setid[name].size for name in ("trnid", "valid", "tstid")]
-    checks.check(f"flowers102-setid.mat: {counts}", counts == [1020, 1020, 6149])
+    checks.that(f"flowers102-setid.mat: {counts}", counts == [1020, 1020, 6149])
     nyu = checks.read("matlab", splits / "nyu-splits.mat")
     counts = [nyu[name].size for name in ("trainNdxs", "testNdxs")]
-    checks.check(f"nyu-splits.mat: {counts}", counts == [795, 654])
+    checks.that(f"nyu-splits.mat: {counts}", counts == [795, 654])
     for name in ["flowers102-setid", "flowers102-imagelabels", "nyu-splits"]:
         known = {k: v for k, v in scipy.io.loadmat(splits / f"{name}.mat").items() if not k.startswith("__")}
         got = checks.read("matlab", splits / f"{name}.mat")
-        checks.check(f"{name}.mat as scipy reads it", set(got) == set(known) and
-                     all(np.array_equal(got[k], v) for k, v in known.items()))
+        checks.that(f"{name}.mat as scipy reads it", set(got) == set(known) and
+                    all(np.array_equal(got[k], v) for k, v in known.items()))
 
 
 def check_flowers(checks, splits):
@@ -361,21 +349,21 @@ def check_flowers(checks, splits):
     expected = {"train": np.sort(np.concatenate([setid["trnid"][0], setid["valid"][0]])), "test": np.sort(setid["tstid"][0])}
     for split, numbers in expected.items():
         got = checks.read("labels", "flowers102", folder, split)["labels"]
-        checks.check(f"flowers102, {split}: {len(got)} labels",
-                     np.array_equal(got, labels["labels"][0][numbers.astype(int) - 1].astype(np.int64) - 1))
+        checks.that(f"flowers102, {split}: {len(got)} labels",
+                    np.array_equal(got, labels["labels"][0][numbers.astype(int) - 1].astype(np.int64) - 1))
     try:
         from torchvision.datasets import Flowers102
         names = [name.rstrip("?") for name in Flowers102.classes]
-        shown = checks.run("classes", "flowers102", folder, "train").stdout.splitlines()
-        checks.check("flowers102: the names of torchvision's classes", shown == names)
+        shown = checks.read_data("classes", "flowers102", folder, "train").stdout.splitlines()
+        checks.that("flowers102: the names of torchvision's classes", shown == names)
     except (ImportError, AttributeError):
         print("skip flowers102: no torchvision with the names of the classes")
     (folder / "jpg/image_00007.jpg").unlink()
     for split in expected:
-        done = checks.run("labels", "flowers102", folder, split, checks.folder / "out.safetensors")
+        done = checks.read_data("labels", "flowers102", folder, split, checks.folder / "out.safetensors")
         if split == ("train" if 7 in expected["train"] else "test"):
-            checks.check(f"flowers102, a missing picture: {done.stderr.strip()[-90:]}",
-                         done.returncode == 1 and "image_00007.jpg" in done.stderr)
+            checks.that(f"flowers102, a missing picture: {done.stderr.strip()[-90:]}",
+                        done.returncode == 1 and "image_00007.jpg" in done.stderr)
 
 
 def write_fixtures(folder):
@@ -399,8 +387,7 @@ def main():
     if options.fixtures:
         write_fixtures(options.fixtures)
         return 0
-    with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR")) as name:
-        checks = Checks(options.build.resolve(), Path(name))
+    with DepthChecks(options.build.resolve()) as checks:
         check_splits(checks, options.splits.resolve())
         check_matlab(checks)
         check_damaged_matlab(checks)
@@ -409,8 +396,7 @@ def main():
         check_nyu(checks)
         check_damaged_nyu(checks)
         check_flowers(checks, options.splits.resolve())
-    print(f"{checks.count} checks, {checks.failed} failed")
-    return checks.failed > 0
+    return checks.exit_code()
 
 
 if __name__ == "__main__":

@@ -146,9 +146,8 @@ def compare_gradients(build, folder):
 def compare_steps(build, folder):
     torch.set_default_dtype(torch.float32)
     model, path = Detr().train(), folder / "steps.safetensors"
-    (folder / "ours").mkdir()
     costs = curve.train("detr", MODEL, model, Criterion(model.detr), lambda model: state(model.detr), path)
-    return curve.compare("detr", path, costs, build, folder / "ours", None)
+    return curve.compare(path, costs, build)
 
 
 def main():

@@ -8,14 +8,13 @@ predictions and noised images against diffusers'. Then PyTorch trains a DiT for 
 --dump` takes the same steps. Fails if a loss differs by more than 1e-3 relative.
 """
 import argparse
-import json
 import pathlib
-import subprocess
 import sys
 import tempfile
 
 import torch
-from safetensors.torch import load_file, save_file
+
+import curves
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench/peer_models"))
@@ -62,8 +61,7 @@ def train(path):
     tensors = {n: x.double() if x.is_floating_point() else x for n, x in drawn.items()}
     tensors |= {"lr": torch.full((STEPS,), RATE, dtype=torch.float64), "losses": torch.tensor(losses, dtype=torch.float64)}
     tensors |= {f"param/{n}": p for n, p in start.items()}
-    save_file(tensors, path, {"format": "fovea-golden-1", "family": "train", "config": json.dumps(config),
-                              "zero_grad": "[]", "notes": f"PyTorch {torch.__version__}, f32"})
+    curves.write_case(path, tensors, config)
 
 
 def diffusers_weights(state, depth):
@@ -112,20 +110,6 @@ def second_opinion():
     return diffusers.__version__, max(((ours - theirs).abs().max() / ours.abs().max()).item(), noised.item())
 
 
-def compare(case, build, folder, csv):
-    """Only the losses count: parity's own bounds are meant for 30 steps in f64."""
-    subprocess.run([build / "parity", "--precision", "f32", "--dump", folder, case], stdout=subprocess.DEVNULL, check=False)
-    theirs, ours = (load_file(path)["losses"].tolist() for path in (case, folder / case.name))
-    errors = [abs(a - b) / abs(b) for a, b in zip(ours, theirs)]
-    if csv:
-        rows = "".join(f"{i},{a:.9g},{b:.9g}\n" for i, (a, b) in enumerate(zip(ours, theirs)))
-        pathlib.Path(csv).write_text("step,fovea,pytorch\n" + rows)
-    worst = max(range(len(errors)), key=errors.__getitem__)
-    print(f"diffusion: {len(errors)} steps, loss {theirs[0]:.4f} -> {theirs[-1]:.4f} (PyTorch {torch.__version__}), fovea "
-          f"ends at {ours[-1]:.4f}; largest relative difference {errors[worst]:.1e} at step {worst}, bound {BOUND:.0e}")
-    return len(errors) == STEPS and errors[worst] <= BOUND
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
@@ -141,10 +125,10 @@ def main():
     except ImportError:
         print("skipped: diffusers is not installed")
     with tempfile.TemporaryDirectory() as temporary:
-        folder = pathlib.Path(temporary)
-        (folder / "ours").mkdir()
-        train(folder / "diffusion.safetensors")
-        return 0 if compare(folder / "diffusion.safetensors", options.build, folder / "ours", options.csv) else 1
+        case = pathlib.Path(temporary) / "diffusion.safetensors"
+        train(case)
+        good, _, _ = curves.compare(case, options.build, BOUND, options.csv)
+    return 0 if good else 1
 
 
 if __name__ == "__main__":

@@ -8,16 +8,15 @@ pre-training, and 100 steps of a classifier that starts from the encoder, with M
 `parity --precision f32 --dump` runs the same steps. Fails if a loss differs by more than 1e-3 relative.
 """
 import argparse
-import json
 import math
 import pathlib
-import subprocess
 import sys
 import tempfile
 
 import torch
-from safetensors.torch import load_file, save_file
 from timm.models.vision_transformer import VisionTransformer
+
+import curves
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench/peer_models"))
@@ -80,8 +79,7 @@ def write_case(path, model, start, config, tensors, rates, losses, **optimizer):
                          "losses": torch.tensor(losses, dtype=torch.float64)}
     tensors |= {f"param/{n}": p for n, p in start.items()}
     tensors |= {f"final/{n}": p.detach().double().clone() for n, p in model.named_parameters() if p.requires_grad}
-    save_file(tensors, path, {"format": "fovea-golden-1", "family": "train", "config": json.dumps(config),
-                              "zero_grad": "[]", "notes": f"PyTorch {torch.__version__}, f32"})
+    curves.write_case(path, tensors, config)
 
 
 def start_of(model):
@@ -119,22 +117,6 @@ def finetune(path, encoder, steps=100):
                weight_decay=0.05, layer_decay=DECAY, layer_decay_norm="head")
 
 
-def compare(name, case, build, folder, csv):
-    """Only the losses count: parity's own bounds are meant for 30 steps in f64."""
-    subprocess.run([build / "parity", "--precision", "f32", "--dump", folder, case], stdout=subprocess.DEVNULL,
-                   check=False)
-    theirs = load_file(case)["losses"].tolist()
-    ours = load_file(folder / case.name)["losses"].tolist()
-    errors = [abs(a - b) / abs(b) for a, b in zip(ours, theirs)]
-    if csv:
-        rows = "".join(f"{i},{a:.9g},{b:.9g}\n" for i, (a, b) in enumerate(zip(ours, theirs)))
-        pathlib.Path(f"{csv}{name}.csv").write_text("step,fovea,pytorch\n" + rows)
-    worst = max(range(len(errors)), key=errors.__getitem__)
-    print(f"{name}: {len(errors)} steps, loss {theirs[0]:.4f} -> {theirs[-1]:.4f} (PyTorch {torch.__version__}), fovea "
-          f"ends at {ours[-1]:.4f}; largest relative difference {errors[worst]:.1e} at step {worst}, bound {BOUND:.0e}")
-    return errors[worst] <= BOUND
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
@@ -144,10 +126,10 @@ def main():
         sys.exit("the PyTorch model differs from the golden files")
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary)
-        (folder / "ours").mkdir()
         encoder = pretrain(folder / "pretraining.safetensors")
         finetune(folder / "finetuning.safetensors", encoder)
-        good = [compare(name, folder / f"{name}.safetensors", options.build, folder / "ours", options.csv)
+        good = [curves.compare(folder / f"{name}.safetensors", options.build, BOUND,
+                               options.csv and f"{options.csv}{name}.csv")[0]
                 for name in ("pretraining", "finetuning")]
     return 0 if all(good) else 1
 

@@ -8,16 +8,15 @@ torch.optim.AdamW, warm-up and cosine, clipping). `parity --precision f32 --dump
 and the losses are compared step by step. Fails if one differs by more than 1e-3 relative.
 """
 import argparse
-import json
 import math
 import pathlib
-import subprocess
 import sys
 import tempfile
 
 import torch
-from safetensors.torch import load_file, save_file
 from timm.models.vision_transformer import VisionTransformer
+
+import curves
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 STEPS, BATCH, CLASSES = 200, 16, 10
@@ -75,9 +74,7 @@ def write_case(path):
                 "grad_norms": torch.tensor(norms, dtype=torch.float64)}
     config = dict(model=dict(family="vit", **MODEL), optimizer="adamw", betas=[0.9, 0.999], eps=1e-8,
                   weight_decay=0.05, clip_grad=1.0, ema_decay=None, steps=STEPS, loss="ce")
-    save_file(tensors, path, {"format": "fovea-golden-1", "family": "train", "config": json.dumps(config),
-                              "zero_grad": "[]", "notes": f"PyTorch {torch.__version__}, f32"})
-    return losses
+    curves.write_case(path, tensors, config)
 
 
 def main():
@@ -86,21 +83,10 @@ def main():
     parser.add_argument("--csv", type=pathlib.Path, help="write both curves here")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        case, dump = pathlib.Path(folder) / "curve.safetensors", pathlib.Path(folder) / "ours"
-        dump.mkdir()
-        theirs = write_case(case)
-        # parity's own bounds are those of 30 steps in f64; only the losses count here.
-        subprocess.run([options.build / "parity", "--precision", "f32", "--dump", dump, case],
-                       stdout=subprocess.DEVNULL, check=False)
-        ours = load_file(dump / "curve.safetensors")["losses"].tolist()
-    errors = [abs(a - b) / abs(b) for a, b in zip(ours, theirs)]
-    if options.csv:
-        rows = "".join(f"{i},{a:.9g},{b:.9g}\n" for i, (a, b) in enumerate(zip(ours, theirs)))
-        options.csv.write_text("step,fovea,pytorch\n" + rows)
-    worst = max(range(STEPS), key=lambda i: errors[i])
-    print(f"{STEPS} steps, loss {theirs[0]:.4f} -> {theirs[-1]:.4f} (PyTorch {torch.__version__}), fovea ends at "
-          f"{ours[-1]:.4f}; largest relative difference {errors[worst]:.1e} at step {worst}, bound {BOUND:.0e}")
-    return 0 if errors[worst] <= BOUND else 1
+        case = pathlib.Path(folder) / "classifier.safetensors"
+        write_case(case)
+        good, _, _ = curves.compare(case, options.build, BOUND, options.csv)
+    return 0 if good else 1
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ class AuditChecks(ParallelChecks):
         """An audit that prints these words to standard output; processes beside the first print nothing."""
         done = self.run("audit", *flags, processes=processes)
         told = done.stdout.count("auditing ") == 1 and all(word in done.stdout for word in words)
-        self.that(what, done.returncode == code and told, (done.returncode, done.stdout, done.stderr))
+        self.that(what, done.returncode == code and told, done)
 
     def error(self, what, code, words, program, *flags):
         self.note(what, problem_of_error(self.run(program, *flags), *words, codes=[code]))

@@ -70,7 +70,8 @@ def cifar_cases(cases, program, folder):
     other.mkdir(parents=True)
     (other / "train").write_bytes(b"")
     cases.refused(f"{program}: CIFAR: the other set", train(program, "--dataset", "cifar10", "--data-dir", other.parent,
-                                                            "--output", folder / "run"), "--dataset cifar100 reads them")
+                                                            "--output", folder / "run"),
+                  "--dataset cifar100 reads them")
     cases.refused(f"{program}: CIFAR: no pickle", train(program, "--dataset", "cifar100", "--data-dir", other.parent,
                                                         "--output", folder / "run"), "truncated")
     cases.refused(f"{program}: CIFAR: missing directory", train(program, "--dataset", "cifar10", "--data-dir",
@@ -174,8 +175,8 @@ def flag_cases(cases, program, folder):
 def a_run(cases, program, folder):
     """A finished run on a small data set, and its weights."""
     taken = folder / "taken"
-    cases.must_run(program, *tiny_model(program), *data_flags(program, cases.data), "--batch-size", "8", "--workers", "0",
-                   "--epochs", "1", "--warmup-epochs", "0", "--output", taken)
+    cases.must_run(program, *tiny_model(program), *data_flags(program, cases.data), "--batch-size", "8", "--workers",
+                   "0", "--epochs", "1", "--warmup-epochs", "0", "--output", taken)
     return taken, taken / "last.safetensors"
 
 
@@ -199,8 +200,8 @@ def run_cases(cases, program, folder):
                   "give it to --finetune or --initial-checkpoint instead of --resume")
     larger, word = {"train_vae": (["--layers-per-block", "2"], "resnets.1"),
                     "train_detection": (["--enc-layers", "2"], "encoder.layers.1")}.get(program, (["--depth", "2"], "blocks.1"))
-    cases.refused(f"{program}: weights of another model", train(program, *data_flags(program, cases.data), *larger, *out,
-                                                                "--initial-checkpoint", weights), word)
+    cases.refused(f"{program}: weights of another model", train(program, *data_flags(program, cases.data), *larger,
+                                                                *out, "--initial-checkpoint", weights), word)
     for name, content, word in HOSTILE:
         path = folder / "hostile.safetensors"
         path.write_bytes(content)
@@ -217,22 +218,28 @@ def task_cases(cases, folder):
     cases.refused("predict: a masked autoencoder", ["predict", encoder / "pictures/epoch-0.png",
                                                       "--checkpoint", encoder], "inspect mae")
     depth = folder / "train_depth/taken"
-    cases.refused("evaluate: a classifier's protocol", ["evaluate", classifier, "--protocol", "full"], "for depth models")
-    cases.refused("evaluate: a depth model's logits", ["evaluate", depth, "--logits", folder / "l.safetensors"], "for classifiers")
+    cases.refused("evaluate: a classifier's protocol", ["evaluate", classifier, "--protocol", "full"],
+                  "for depth models")
+    cases.refused("evaluate: a depth model's logits", ["evaluate", depth, "--logits", folder / "l.safetensors"],
+                  "for classifiers")
     cases.refused("evaluate: a wrong protocol", ["evaluate", depth, "--protocol", "full,egen"], "got egen")
     cases.refused("evaluate: depth of pictures without", ["evaluate", depth, "--dataset", "builtin"], "have no depth")
     cases.refused("inspect mae: a depth model", ["inspect", "mae", depth], "is not a masked autoencoder")
     diffusion = folder / "train_diffusion/taken"
-    cases.refused("evaluate: a diffusion model", ["evaluate", diffusion, "--dataset", "builtin"], "is a diffusion model")
+    cases.refused("evaluate: a diffusion model", ["evaluate", diffusion, "--dataset", "builtin"],
+                  "is a diffusion model")
     cases.refused("predict: a diffusion model", ["predict", diffusion / "pictures/epoch-0.png",
                                                  "--checkpoint", diffusion], "is a diffusion model")
     detector, picture = folder / "train_detection/taken", encoder / "pictures/epoch-0.png"
-    cases.refused("evaluate: a detector on images without boxes", ["evaluate", detector, "--dataset", "builtin"], "no boxes")
-    cases.refused("evaluate: a detector's logits", ["evaluate", detector, "--logits", folder / "l.safetensors"], "--logits")
+    cases.refused("evaluate: a detector on images without boxes", ["evaluate", detector, "--dataset", "builtin"],
+                  "no boxes")
+    cases.refused("evaluate: a detector's logits", ["evaluate", detector, "--logits", folder / "l.safetensors"],
+                  "--logits")
     cases.refused("evaluate: a classifier on boxes", ["evaluate", classifier, "--dataset", "scenes"], "")
-    cases.refused("predict: a classifier's boxes", ["predict", picture, "--checkpoint", classifier, "--threshold", "0.5"],
-                  "for detectors")
-    cases.refused("predict: a detector of other classes", ["predict", picture, "--checkpoint", detector, "--num-classes", "7"], "7")
+    cases.refused("predict: a classifier's boxes", ["predict", picture, "--checkpoint", classifier,
+                                                    "--threshold", "0.5"], "for detectors")
+    cases.refused("predict: a detector of other classes", ["predict", picture, "--checkpoint", detector,
+                                                           "--num-classes", "7"], "7")
     cases.refused("inspect detection: a classifier", ["inspect", "detection", classifier], "./run train_detection")
     cases.refused("inspect attention: a detector", ["inspect", "attention", detector], "is a detector")
     for program, run in (("train_cifar", encoder), ("train_mae", classifier), ("train_diffusion", classifier),
@@ -296,7 +303,8 @@ def named_cases(cases, folder):
         cases.refused(f"{name}: another family's setting", [*program, run, "--peg-kernel", "3"], "peg_kernel")
         cases.refused(f"{name}: a text", [*program, folder / "text.png"], "text.png")
     cases.refused("summary: two models", ["summary", run, run], "got 2 models")
-    cases.refused("bench: --model and --workload", ["fovea_bench", "--model", run, "--workload", "loader"], "--workload")
+    cases.refused("bench: --model and --workload", ["fovea_bench", "--model", run, "--workload", "loader"],
+                  "--workload")
     cases.refused("bench: settings of no model", ["fovea_bench", "--img-size", "64"], "--model")
     cases.refused("inspect: no such run, no analysis", ["inspect", folder / "none"], "unknown analysis")
 
@@ -340,8 +348,8 @@ def class_cases(cases, folder):
     cases.refused("--classes: quotes that do not end", [*evaluate, "--classes", '"disc, square'], "no class")
     listed.write_text("a\nb\n")
     cases.refused("--class-map: of another size", [*evaluate, "--class-map", listed], "expected the data set's 10")
-    cases.refused("predict: a class map of another size", ["predict", ROOT / "docs/mae-builtin.png", "--checkpoint", taken,
-                                                           "--class-map", listed], "has 2 (a, b)")
+    cases.refused("predict: a class map of another size", ["predict", ROOT / "docs/mae-builtin.png", "--checkpoint",
+                                                           taken, "--class-map", listed], "has 2 (a, b)")
 
 
 def encode_cases(cases, folder):
@@ -351,7 +359,8 @@ def encode_cases(cases, folder):
     encode = ["encode", *short, "--vae", vae, "--output", out]
     cases.refused("encode: no VAE", ["encode", *short, "--output", out], "--vae")
     cases.refused("encode: no output", ["encode", *short, "--vae", vae], "--output")
-    cases.refused("encode: a classifier", ["encode", *short, "--vae", taken, "--output", out], "expected an image autoencoder")
+    cases.refused("encode: a classifier", ["encode", *short, "--vae", taken, "--output", out],
+                  "expected an image autoencoder")
     cases.refused("encode: no such VAE", ["encode", *short, "--vae", folder / "no vae", "--output", out], "no vae")
     cases.refused("encode: a folder that does not exist", [*encode, "--output", folder / "none/x.safetensors"], "none")
     for flags, word in [(["--img-size", "30"], "multiple of 4"), (["--img-size", "-4"], "--img-size"),
@@ -398,8 +407,8 @@ def latent_cases(cases, folder):
                         (["--img-size", "16"], "--img-size 8x8"), (["--model", "dit_s_2_8"], '"in_chans": 4'),
                         (["--batch-size", "65"], "fits")]:
         cases.refused(f"latents {' '.join(flags)}", [*command, *flags], word)
-    cases.refused("latents of a classifier", train("train_cifar", "--dataset", "latents", "--data-dir", file, "--output",
-                                                   folder / "run"), "4 of 8x8")
+    cases.refused("latents of a classifier", train("train_cifar", "--dataset", "latents", "--data-dir", file,
+                                                   "--output", folder / "run"), "4 of 8x8")
 
 
 def main():
@@ -416,8 +425,9 @@ def main():
         (cases.folder / "latents").mkdir()
         latent_cases(cases, cases.folder / "latents")
         if os.path.exists("/dev/full"):
-            cases.refused("bench: --json /dev/full", ["fovea_bench", "--model", *tiny_model("train_cifar")[1:], "--reps",
-                                                      "1", "--ceiling", "64", "--json", "/dev/full"], "/dev/full")
+            cases.refused("bench: --json /dev/full", ["fovea_bench", "--model", *tiny_model("train_cifar")[1:],
+                                                      "--reps", "1", "--ceiling", "64", "--json", "/dev/full"],
+                          "/dev/full")
     return cases.exit_code()
 
 

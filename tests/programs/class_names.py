@@ -161,7 +161,8 @@ def predictions(table, run):
     table.note("predict: a class map names them", wrong or ("" if "class map" in named["named_by"] else named))
     lines.write_text("moss\n")
     result = table.run("predict", pictures[0], *flags, "--class-map", lines)
-    table.note("predict: a class map of another size", "" if result.returncode == 1 and "12" in result.stderr else result)
+    table.note("predict: a class map of another size",
+               "" if result.returncode == 1 and "12" in result.stderr else result)
 
 
 def main():

@@ -33,7 +33,8 @@ def check_every_program(checks):
         done = checks.run(program, "--help")
         flags = len(re.findall(r"^  -", done.stdout, re.MULTILINE))
         bare = flags_without_words(done.stdout)
-        checks.that(f"{program} --help says what each flag means", done.returncode == 0 and flags >= 2 and not bare, bare)
+        checks.that(f"{program} --help says what each flag means", done.returncode == 0 and flags >= 2 and not bare,
+                    bare)
         done = checks.run(program, "--version")
         version = re.fullmatch(rf"fovea {re.escape(VERSION)} \(.+\)\n", done.stdout)
         checks.that(f"{program} --version", done.returncode == 0 and version, done.stdout)
@@ -57,7 +58,8 @@ def check_lists_of_models(checks):
         done = checks.run(program, "--list-models", f"*{word}*")
         names = names_of(done.stdout)
         wanted = [name for name in names_of(everything) if word in name]
-        checks.that(f"{program} --list-models *{word}*", done.returncode == 0 and names == wanted and names != [], done.stdout)
+        checks.that(f"{program} --list-models *{word}*", done.returncode == 0 and names == wanted and names != [],
+                    done.stdout)
         done = checks.run(program, "--list-models", "xyz")
         checks.that(f"{program} --list-models xyz", done.returncode != 0 and "xyz" in done.stderr, done.stderr)
     done = checks.run("train_cifar", "--model", "nope")
@@ -86,9 +88,10 @@ def check_start_of_training(checks, program):
     done = checks.run(program, *tiny, "--output", f"{program} a")
     text = done.stdout + done.stderr
     lines = text.splitlines()
-    checks.that(f"{program}: the first screen fits one of 24 lines", done.returncode == 0 and len(lines) <= 24, text)
+    checks.that(f"{program}: the first screen fits one of 24 lines", done.returncode == 0 and len(lines) <= 24, done)
     checks.that("and 80 columns", max(map(len, lines)) <= 80, max(lines, key=len))
-    checks.that("it shows what differs from the recipe, nothing else", "batch-size 8" in text and "weight-decay" not in text,
+    checks.that("it shows what differs from the recipe, nothing else",
+                "batch-size 8" in text and "weight-decay" not in text,
                 text)
     done = checks.run(program, *tiny, "--output", f"{program} b", "--verbose")
     checks.that("--verbose shows every setting", "weight-decay" in done.stdout + done.stderr, done.stdout + done.stderr)

@@ -8,11 +8,13 @@ from typing import NamedTuple
 def png(rows, channels=3, bits=8):
     """A PNG file of rows of bytes, with 1 channel (gray) or 3 (RGB)."""
     def chunk(kind, body):
-        return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+        checksum = struct.pack(">I", zlib.crc32(kind + body))
+        return struct.pack(">I", len(body)) + kind + body + checksum
     width, color = len(rows[0]) * 8 // (channels * bits), {1: 0, 3: 2}[channels]
     size = struct.pack(">IIBBBBB", width, len(rows), bits, color, 0, 0, 0)
     content = zlib.compress(b"".join(b"\0" + row for row in rows))
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", size) + chunk(b"IDAT", content) + chunk(b"IEND", b"")
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", size) + chunk(b"IDAT", content) +
+            chunk(b"IEND", b""))
 
 
 def plain_png(*color, width=32, height=32):
@@ -27,7 +29,10 @@ class Tensor(NamedTuple):
 
 
 def read_safetensors(path):
-    """The tensors by name, in the order of their data, and the metadata. ValueError if the file is cut short."""
+    """The tensors by name, in the order of their data, and the metadata.
+
+    ValueError if the file is cut short.
+    """
     raw = path.read_bytes()
     length, = struct.unpack("<Q", raw[:8])
     header, body = json.loads(raw[8:8 + length]), raw[8 + length:]

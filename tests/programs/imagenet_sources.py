@@ -133,7 +133,8 @@ def cifar_forms(checks):
         run = folder / f"run-{form}"
         checks.must_run("train_cifar", "--dataset", "cifar10", "--data-dir", folder / form, "--output", run, *SMALL)
         got[form] = losses_of(run)
-    checks.that("CIFAR: Python's batches give the losses of the binary files", got["python"] == got["binary"] and got["binary"])
+    checks.that("CIFAR: Python's batches give the losses of the binary files",
+                got["python"] == got["binary"] and got["binary"])
 
 
 def held_out(checks, data):
@@ -158,7 +159,8 @@ def held_out(checks, data):
     again = measured("--data-dir", there)
     checks.that("what --val-fraction holds out is the same elsewhere", first == again, f"{first} {again}")
     resumed = checks.run(*training(there, run, "--resume", "auto", "--epochs", "3"))
-    checks.that("and in a resumed run", resumed.returncode == 0 and f"using {first[0]} of" in resumed.stdout, resumed.stderr)
+    checks.that("and in a resumed run", resumed.returncode == 0 and f"using {first[0]} of" in resumed.stdout,
+                resumed.stderr)
 
 
 def killed_and_resumed(checks, sources):

@@ -36,7 +36,8 @@ class Faults:
     def start(self, environment=None):
         """A run of three processes after its first saved steps: its mpirun and its folder."""
         output = self.checks.folder / f"fault-{next(self.numbers)}{self.note}"
-        started = subprocess.Popen(self.checks.command("train_cifar", *self.checks.flags(self.flags, output, LONG), processes=3),
+        started = subprocess.Popen(self.checks.command("train_cifar", *self.checks.flags(self.flags, output, LONG),
+                                                       processes=3),
                                    stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
                                    env={**self.checks.environment(), **(environment or {})})
         while saved_step(output) < 3 and started.poll() is None:
@@ -132,8 +133,8 @@ def other_launcher(faults, build):
     if shutil.which("mpirun.mpich") is None or not (build / "train_cifar_mpich").exists():
         return print("skipped: there is no second MPI")
     output = faults.checks.folder / "launcher"
-    done = faults.checks.execute(["mpirun.mpich", "-n", "2", build / "train_cifar", "--output", output, "--max-steps", "1"],
-                                 timeout=60)
+    done = faults.checks.execute(["mpirun.mpich", "-n", "2", build / "train_cifar", "--output", output,
+                                  "--max-steps", "1"], timeout=60)
     problem = "" if "MPI knows one" in done.stderr else f"got {done.stderr[-300:]}"
     faults.checks.note("a launcher of another MPI", "a run was begun" if output.exists() else problem)
 

@@ -33,7 +33,8 @@ class Schedule:
         zero = self.random.randrange(2)
         self.told.append(f"{processes}{' sharded' if zero else ''}")
         return subprocess.Popen(
-            self.checks.command("train_cifar", *self.checks.flags(FLAGS, self.output, steps, zero), processes=processes),
+            self.checks.command("train_cifar", *self.checks.flags(FLAGS, self.output, steps, zero),
+                                processes=processes),
             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=self.checks.environment())
 
     def disturb(self, started, processes):

@@ -81,8 +81,8 @@ class ParallelChecks(Checks):
 
     def error(self, name, processes, flags, word, code):
         output = self.folder / "error"
-        done = self.run("train_cifar", *COMMON, *tiny_model("train_cifar"), "--max-steps", "1", "--output", output, *flags,
-                        processes=processes)
+        done = self.run("train_cifar", *COMMON, *tiny_model("train_cifar"), "--max-steps", "1", "--output", output,
+                        *flags, processes=processes)
         problem = problem_of_error(done, word, codes=[code], alone=False)
         self.note(name, problem or ("a run was begun" if output.exists() else ""))
 
@@ -176,8 +176,8 @@ def evaluation(checks):
     def evaluated(number):
         folder = checks.folder / f"evaluated-{number}"
         done = checks.run("evaluate", weights, "--dataset", "cifar10", "--data-dir", checks.folder, "--output", folder,
-                          "--json", folder / "table.json", "--logits", folder / "logits.safetensors", "--batch-size", "32",
-                          processes=number)
+                          "--json", folder / "table.json", "--logits", folder / "logits.safetensors",
+                          "--batch-size", "32", processes=number)
         if done.returncode != 0:
             return {"error": done.stderr.strip()[-300:]}
         return {path.name: without_times(path) for path in folder.iterdir()}
@@ -205,7 +205,8 @@ def engines_sum(checks):
     apart = max(abs(a - b) / a for a, b in zip(*losses))
     checks.note("--shards 0 on 2 processes", "" if apart < 1e-4 else f"losses differ by {apart:.1e}")
     output = checks.folder / "one-shard-a-process-on-1"
-    done = checks.run("train_cifar", *COMMON, *flags, "--max-steps", "9", "--output", output, "--resume", "auto", processes=2)
+    done = checks.run("train_cifar", *COMMON, *flags, "--max-steps", "9", "--output", output, "--resume", "auto",
+                      processes=2)
     checks.note("--shards 0 continues on more processes", "" if done.returncode == 0 else done.stderr)
 
 

@@ -35,7 +35,8 @@ def check_compare(checks):
         checks.that(f"compare: {what}", done.returncode == 0 and rows_of(done.stdout) == rows and
                     done.stderr.count("note: ") == notes, done)
     done = checks.run("compare", same)
-    checks.that("compare: the table has top-5", done.returncode == 0 and "top-5, %" in done.stdout.splitlines()[0], done)
+    checks.that("compare: the table has top-5", done.returncode == 0 and "top-5, %" in done.stdout.splitlines()[0],
+                done)
 
 
 def check_curves(checks):
@@ -63,8 +64,8 @@ def check_models(checks):
     done = checks.run("summary", "plain", "--num-classes", "3")
     checks.that("summary RUN with other settings", done.returncode == 0 and '"num_classes":3' in done.stdout, done)
     for what in ("plain", "hub", "vit_tiny_patch8_32"):
-        done = checks.run("fovea_bench", "--model", what, "--mode", "infer", "--batch-size", 3, "--depth", 1, "--reps", 1,
-                          "--ceiling", 64)
+        done = checks.run("fovea_bench", "--model", what, "--mode", "infer", "--batch-size", 3, "--depth", 1,
+                          "--reps", 1, "--ceiling", 64)
         name = settings["model"] if what != "vit_tiny_patch8_32" else what
         row = re.search(rf"^{name} +infer +f32 +3 ", done.stdout, re.MULTILINE)
         checks.that(f"bench --model {what}", done.returncode == 0 and row, done)

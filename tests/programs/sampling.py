@@ -122,7 +122,8 @@ def check_npz(table):
     table.note("--npz: NumPy's headers", "" if {k: v[0] for k, v in arrays.items()} == headers else arrays or result.stderr)
     table.note("--npz: labels", "" if arrays and struct.unpack("<5q", arrays["arr_1.npy"][1]) == (5, 1, 5, 1, 5) else "differ")
     other = table.folder / "other.npz"
-    table.run("sample", table.run_folder, *FAST, "--classes", "5,1", "--count", "5", "--npz", other, "--batch-size", "2")
+    table.run("sample", table.run_folder, *FAST, "--classes", "5,1", "--count", "5", "--npz", other,
+              "--batch-size", "2")
     table.note("--npz: the same file in other batches", "" if npz.read_bytes() == other.read_bytes() else "differs")
     table.note("--npz: no other files but its settings", "" if npz.with_suffix(".json").exists() and
                not (table.folder / "samples").exists() else "found some")
@@ -134,7 +135,8 @@ def check_interruption(table):
              "--npz", npz]
     for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
         shutil.rmtree(output, ignore_errors=True)
-        process = subprocess.Popen(table.command("sample", *flags), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        process = subprocess.Popen(table.command("sample", *flags), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   text=True)
         for _ in range(600):
             if len(list(output.glob("0*.png"))) >= 2:
                 break
@@ -186,11 +188,13 @@ def check_latents(table):
     other.write_bytes(latents_file(16, vae_hash="cd34"))
 
     def train(output, *flags):
-        return table.run("train_diffusion", *LATENT, "--data-dir", own, "--output", output, "--log-interval", "1", *flags)
+        return table.run("train_diffusion", *LATENT, "--data-dir", own, "--output", output, "--log-interval", "1",
+                         *flags)
     result = train(run, "--epochs", "2")
     table.note("training on latents", result.stderr.strip())
     train(table.folder / "again", "--epochs", "2", "--workers", "2")
-    table.note("the same losses with two workers", "" if losses_of(run) == losses_of(table.folder / "again") else "differ")
+    table.note("the same losses with two workers",
+               "" if losses_of(run) == losses_of(table.folder / "again") else "differ")
     train(table.folder / "no flips", "--epochs", "2", "--hflip", "0")
     table.note("other draws without flips", "" if losses_of(run) != losses_of(table.folder / "no flips") else "none")
     for what, flags, word in (
@@ -266,8 +270,8 @@ def check_fake_device(table):
 def main():
     with Table(build_of(__doc__)) as table:
         table.must_run("train_diffusion", *TRAINING, "--output", table.run_folder)
-        table.must_run("train_cifar", *tiny_model("train_cifar"), "--max-steps", "1", "--batch-size", "8", "--workers", "0",
-                       "--no-report", "--output", table.classifier)
+        table.must_run("train_cifar", *tiny_model("train_cifar"), "--max-steps", "1", "--batch-size", "8", "--workers",
+                       "0", "--no-report", "--output", table.classifier)
         check_files(table)
         table.names = json.loads((table.run_folder / "samples/samples.json").read_text())["class_names"]
         for check in (check_independence, check_npz, check_interruption, check_bad_flags, check_latents, check_chain,
