@@ -145,7 +145,7 @@ def compare_gradients(build, folder):
 
 def compare_steps(build, folder):
     torch.set_default_dtype(torch.float32)
-    model, path = Detr().train(), folder / "steps.safetensors"
+    model, path = Detr().train(), folder / "detr.safetensors"
     costs = curve.train("detr", MODEL, model, Criterion(model.detr), lambda model: state(model.detr), path)
     return curve.compare(path, costs, build)
 
