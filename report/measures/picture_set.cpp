@@ -10,7 +10,6 @@
 #include "engine/base/error.h"
 #include "engine/base/files.h"
 #include "engine/base/json.h"
-#include "engine/base/lists.h"
 #include "engine/base/text.h"
 #include "engine/formats/numpy/npz.h"
 
@@ -48,18 +47,16 @@ class PictureFolder : public FileDataset {
   std::vector<std::int64_t> labels_;
 };
 
-/// Pictures of an .npz file; those of a compressed one are unpacked at once.
+/// Pictures of an .npz file, read one by one, or all at once if they are compressed.
 class NpzPictures : public Dataset {
  public:
   explicit NpzPictures(const fs::path& path)
       : path_(path), bytes_(path), file_(bytes_, path.string()) {
-    const auto entries = file_.entries();
-    const auto entry = std::find_if(entries.begin(), entries.end(),
-                                    [](const StoredEntry& e) { return e.name == "arr_0"; });
-    shape_ = entry->shape;
-    const bool ok = entry->type == StoredType::u8 && shape_.rank() == 4 && shape_[0] >= 1 &&
+    const StoredEntry& entry = *file_.find("arr_0");
+    shape_ = entry.shape;
+    const bool ok = entry.type == StoredType::u8 && shape_.rank() == 4 && shape_[0] >= 1 &&
                     shape_[1] >= 1 && shape_[2] >= 1 && shape_[3] == Image::kChannels;
-    check(ok, path.string(), ": arr_0: got ", to_string(entry->type), " ", shape_,
+    check(ok, path.string(), ": arr_0: got ", to_string(entry.type), " ", shape_,
           ", expected pictures u8 [N, H, W, 3]");
     if (!file_.has_rows("arr_0")) whole_ = file_.read("arr_0");
     labels_.assign(static_cast<std::size_t>(size()), kUnknown);
@@ -85,18 +82,14 @@ class NpzPictures : public Dataset {
     std::copy_n(from, sample.image.pixels.size(), sample.image.pixels.begin());
     return sample;
   }
-  [[nodiscard]] bool has_labels() const {
-    const auto entries = file_.entries();
-    return std::any_of(entries.begin(), entries.end(),
-                       [](const StoredEntry& e) { return e.name == "arr_1"; });
-  }
+  [[nodiscard]] bool has_labels() const { return file_.find("arr_1") != nullptr; }
 
  private:
   void read_labels() {
     const Tensor labels = file_.read("arr_1");
     const bool ok = labels.rank() == 1 && labels.size(0) == size();
     check(ok, path_.string(), ": arr_1: got shape ", labels.shape(),
-          ", expected one class for each ", "of the ", size(), " pictures");
+          ", expected one class for each of the ", size(), " pictures");
     const std::vector<double> values = labels.to_vector();
     for (std::size_t i = 0; i < values.size(); ++i) {
       labels_[i] = static_cast<std::int64_t>(values[i]);
@@ -111,7 +104,7 @@ class NpzPictures : public Dataset {
   std::vector<std::int64_t> labels_;
 };
 
-/// The class in a file name that `sample` gives; empty for other names.
+/// The class in a file name of `sample`; empty for other names.
 std::optional<std::int64_t> class_in_name(const fs::path& file) {
   static const std::regex pattern("[0-9]+-class([0-9]{1,9})-seed[0-9]+");
   const std::string stem = file.stem().string();
@@ -120,13 +113,13 @@ std::optional<std::int64_t> class_in_name(const fs::path& file) {
   return parse_integer(match[1].str());
 }
 
-/// The JSON beside samples, with its class names.
+/// Reads the JSON file of `sample`, if there is one, and its class names.
 void read_settings(PictureSet& set, const fs::path& file) {
   if (!fs::exists(file)) return;
   set.settings = read_file(file);
   const nlohmann::json settings = parse_json(set.settings);
   check(settings.is_object(), file.string(),
-        ": is not a JSON object; it should describe the samples");
+        ": is not a JSON object, expected a description of the samples");
   const auto names = settings.find("class_names");
   if (names == settings.end() || !names->is_array()) return;
   for (const nlohmann::json& name : *names) {
@@ -134,7 +127,7 @@ void read_settings(PictureSet& set, const fs::path& file) {
   }
 }
 
-/// Labels by the folders of the first level; none unless every picture lies in one.
+/// Labels by the folders of the first level; empty unless every picture lies in one.
 std::vector<std::int64_t> labels_by_folder(const std::vector<fs::path>& files, const fs::path& root,
                                            std::vector<std::string>& classes) {
   std::map<std::string, std::int64_t> numbers;
@@ -145,7 +138,7 @@ std::vector<std::int64_t> labels_by_folder(const std::vector<fs::path>& files, c
     names.push_back(visible_text(below.begin()->string()));
     numbers[names.back()] = 0;
   }
-  for (auto& [name, number] : numbers) {
+  for (auto& [name, number] : numbers) {  // in the order of names
     number = std::ssize(classes);
     classes.push_back(name);
   }
@@ -184,14 +177,11 @@ PictureSet open_npz(const fs::path& path) {
   check(is_npz(bytes), path.string(),
         ": is not an .npz file, expected a folder of pictures, an .npz file or the name of a data "
         "set");
-  const auto entries = NpzFile(bytes, path.string()).entries();
-  const auto has = [&](const char* name) {
-    return std::any_of(entries.begin(), entries.end(),
-                       [&](const StoredEntry& e) { return e.name == name; });
-  };
-  if (has("mu") || !has("arr_0")) set.statistics = read_statistics(path);
-  if (has("mu_s")) set.spatial_statistics = read_statistics(path, "_s");
-  if (!has("arr_0")) return set;
+  const NpzFile arrays(bytes, path.string());
+  const bool has_pictures = arrays.find("arr_0") != nullptr;
+  if (arrays.find("mu") || !has_pictures) set.statistics = read_statistics(path);
+  if (arrays.find("mu_s")) set.spatial_statistics = read_statistics(path, "_s");
+  if (!has_pictures) return set;
   const auto pictures = std::make_shared<NpzPictures>(path);
   set.has_labels = pictures->has_labels();
   set.images = pictures;

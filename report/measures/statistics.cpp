@@ -15,7 +15,7 @@
 namespace fovea {
 namespace {
 
-constexpr std::int64_t kBlockRows = 1024;
+constexpr std::int64_t kBlockRows = 1024;  // a block is one matrix product
 constexpr TensorOptions kF64{DType::f64, {}};
 
 void require_finite(const Tensor& values, const std::string& what) {
@@ -61,7 +61,7 @@ void StatisticsSum::merge_pending() {
   mean_ = mean_ + delta * (m / (n + m));
   merged_ += pending_rows_;
   pending_rows_ = 0;
-  if (!kept_.defined()) return;
+  if (!kept_.defined()) return;  // once N > d, the covariance alone is needed
   kept_ = merged_ <= kept_.size(1) ? ops::cat({kept_, block}, 0) : Tensor();
 }
 
@@ -79,13 +79,8 @@ FeatureStatistics StatisticsSum::finish() {
 FeatureStatistics read_statistics(const std::filesystem::path& path, const std::string& suffix) {
   const InputFile file(path);
   const NpzFile arrays(file, path.string());
-  const auto has = [&](const std::string& name) {
-    const auto& entries = arrays.entries();
-    return std::any_of(entries.begin(), entries.end(),
-                       [&](const StoredEntry& entry) { return entry.name == name; });
-  };
   const auto array = [&](const char* name) {
-    check(has(name + suffix), path.string(), ": has no array ", name, suffix,
+    check(arrays.find(name + suffix) != nullptr, path.string(), ": has no array ", name, suffix,
           ", expected mu and sigma (statistics) or arr_0 (pictures)");
     return arrays.read(name + suffix).to(DType::f64).contiguous();
   };
@@ -97,8 +92,8 @@ FeatureStatistics read_statistics(const std::filesystem::path& path, const std::
         ", expected [d]");
   check(result.covariance.shape() == Shape({d, d}), path.string(), ": sigma: got shape ",
         result.covariance.shape(), ", expected [", d, ", ", d, "] to fit mu");
-  if (has("count")) result.count = static_cast<std::int64_t>(arrays.read("count").item());
-  if (has("origin")) {
+  if (arrays.find("count")) result.count = static_cast<std::int64_t>(arrays.read("count").item());
+  if (arrays.find("origin")) {
     for (const double c : arrays.read("origin").to_vector()) result.origin += static_cast<char>(c);
   }
   require_finite(result.mean, path.string() + ": mu");

@@ -74,11 +74,16 @@ std::map<std::string, Tensor> NpzFile::read() const {
   return tensors;
 }
 
-std::size_t NpzFile::index_of(const std::string& name) const {
+const StoredEntry* NpzFile::find(const std::string& name) const {
   const auto found = std::find_if(entries_.begin(), entries_.end(),
                                   [&](const StoredEntry& entry) { return entry.name == name; });
-  check(found != entries_.end(), where_, ": has no array ", in_quotes(name));
-  return static_cast<std::size_t>(found - entries_.begin());
+  return found == entries_.end() ? nullptr : &*found;
+}
+
+std::size_t NpzFile::index_of(const std::string& name) const {
+  const StoredEntry* const found = find(name);
+  check(found != nullptr, where_, ": has no array ", in_quotes(name));
+  return static_cast<std::size_t>(found - entries_.data());
 }
 
 Tensor NpzFile::read(const std::string& name) const {

@@ -23,6 +23,8 @@ class NpzFile {
   NpzFile(const ByteSource& source, std::string where);
 
   [[nodiscard]] const std::vector<StoredEntry>& entries() const { return entries_; }
+  /// The entry of an array; null if there is none of that name.
+  [[nodiscard]] const StoredEntry* find(const std::string& name) const;
   /// Names of members that are not arrays of numbers; they are skipped.
   [[nodiscard]] const std::vector<std::string>& others() const { return others_; }
 
