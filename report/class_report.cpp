@@ -2,14 +2,12 @@
 #include "report/class_report.h"
 
 #include <algorithm>
-#include <iomanip>
-#include <sstream>
 
 #include "data/image.h"
 #include "engine/base/csv.h"
 #include "engine/base/error.h"
-#include "engine/base/files.h"
 #include "engine/base/text.h"
+#include "engine/base/text_table.h"
 
 namespace fovea {
 namespace {
@@ -46,7 +44,7 @@ std::vector<ClassReport::Row> ClassReport::rows() const {
     rows[prediction].predicted += count;
     if (label == prediction) {
       rows[label].correct = count;
-    } else if (count > most[label]) {
+    } else if (count > most[label]) {  // the first class wins ties
       most[label] = count;
       rows[label].confused_with = matrix_.classes[prediction];
     }
@@ -55,20 +53,14 @@ std::vector<ClassReport::Row> ClassReport::rows() const {
 }
 
 std::string ClassReport::table() const {
-  std::size_t width = 5;
-  for (const std::string& name : matrix_.classes) width = std::max(width, name.size());
-  const int column = static_cast<int>(width) + 2;
-  std::ostringstream out;
-  out << std::left << std::setw(column) << "class" << std::right << std::setw(8) << "images"
-      << std::setw(9) << "correct" << std::setw(9) << "recall" << std::setw(11) << "precision"
-      << "  most often confused with\n"
-      << std::fixed << std::setprecision(2);
+  std::vector<std::vector<std::string>> cells{
+      {"class", "images", "correct", "recall", "precision", "most often confused with"}};
   for (const Row& row : rows()) {
-    out << std::left << std::setw(column) << row.name << std::right << std::setw(8) << row.images
-        << std::setw(9) << row.correct << std::setw(9) << row.recall() << std::setw(11)
-        << row.precision() << "  " << row.confused_with << '\n';
+    cells.push_back({row.name, std::to_string(row.images), std::to_string(row.correct),
+                     fixed_text(row.recall(), 2), fixed_text(row.precision(), 2),
+                     row.confused_with});
   }
-  return out.str();
+  return text_table(cells, "lrrrrl");
 }
 
 std::string ClassReport::classes_csv() const {
@@ -102,22 +94,12 @@ std::string ClassReport::confusion_csv() const {
   return csv.text();
 }
 
-std::vector<std::filesystem::path> ClassReport::write(const std::filesystem::path& folder) const {
-  make_folder(folder);
-  std::vector<std::pair<std::filesystem::path, std::string>> files = {
-      {folder / "classes.csv", classes_csv()},
-      {folder / "confusion.csv", confusion_csv()},
-  };
-  if (is_whole()) {
-    files.emplace_back(folder / "confusion.svg", svg_of_confusion(matrix_));
-    files.emplace_back(folder / "confusion.png", encode_png(image_of_confusion(matrix_)));
-  }
-  std::vector<std::filesystem::path> written;
-  for (const auto& [path, content] : files) {
-    write_file_atomically(path, content);
-    written.push_back(path);
-  }
-  return written;
+void ClassReport::write(OutputFolder& output) const {
+  output.write("classes.csv", classes_csv());
+  output.write("confusion.csv", confusion_csv());
+  if (!is_whole()) return;
+  output.write("confusion.svg", svg_of_confusion(matrix_));
+  output.write("confusion.png", encode_png(image_of_confusion(matrix_)));
 }
 
 }  // namespace fovea

@@ -2,12 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "data/figures/plot.h"
+#include "engine/base/output_folder.h"
 #include "train/tasks/metrics.h"
 
 namespace fovea {
@@ -15,7 +15,8 @@ namespace fovea {
 class ClassReport {
  public:
   struct Row {
-    std::string name, confused_with;  ///< confused_with: "" if there is no mistake
+    std::string name;
+    std::string confused_with;  ///< most frequent wrong prediction; "" if there is none
     std::int64_t images = 0, correct = 0, predicted = 0;
     [[nodiscard]] double recall() const;     ///< percent
     [[nodiscard]] double precision() const;  ///< percent
@@ -26,7 +27,7 @@ class ClassReport {
 
   [[nodiscard]] std::vector<Row> rows() const;
   [[nodiscard]] const ConfusionMatrix& matrix() const { return matrix_; }
-  /// One row per class: images, correct, recall, precision, and the most frequent wrong prediction.
+  /// One row per class: images, correct, recall, precision, and the class it is confused with.
   [[nodiscard]] std::string table() const;
   [[nodiscard]] std::string classes_csv() const;
   /// True if the whole K x K matrix is shown in pictures and tables. With more than
@@ -35,9 +36,8 @@ class ClassReport {
   /// One row per true class and one column per predicted class; or one row per confusion.
   [[nodiscard]] std::string confusion_csv() const;
 
-  /// Writes classes.csv, confusion.csv and, for a whole matrix, confusion.svg and confusion.png to
-  /// `folder`, creating it if necessary. Returns the paths.
-  std::vector<std::filesystem::path> write(const std::filesystem::path& folder) const;
+  /// Writes classes.csv, confusion.csv and, for a whole matrix, confusion.svg and confusion.png.
+  void write(OutputFolder& output) const;
 
  private:
   ConfusionMatrix matrix_;

@@ -2,14 +2,13 @@
 #include "report/depth_report.h"
 
 #include <algorithm>
-#include <array>
 #include <functional>
-#include <iomanip>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "engine/base/csv.h"
 #include "engine/base/json.h"
+#include "engine/base/text.h"
+#include "engine/base/text_table.h"
 
 namespace fovea {
 namespace {
@@ -36,7 +35,7 @@ void for_each_row(std::span<const EvaluatedDepth> models,
   }
 }
 
-/// What the table says of a row's predictor.
+/// The checkpoint for the model's rows, an indented name for the constant predictions below it.
 std::string name_in_table(const ProtocolRow& row) {
   return row.predictor == "model" ? row.of.checkpoint : "  " + row.predictor;
 }
@@ -55,33 +54,23 @@ std::vector<DepthProtocol> distinct_protocols(std::span<const EvaluatedDepth> mo
 }  // namespace
 
 std::string depth_table(std::span<const EvaluatedDepth> models) {
-  std::size_t name = 16, protocol = 8;
+  std::vector<std::vector<std::string>> rows{{"checkpoint", "protocol", "size", "images", "RMSE",
+                                              "per img", "AbsRel", "log10", "d1 %", "d2 %",
+                                              "d3 %"}};
   for_each_row(models, [&](const ProtocolRow& row) {
-    name = std::max(name, name_in_table(row).size());
-    protocol = std::max(protocol, to_text(row.protocol).size());
-  });
-  std::ostringstream out;
-  out << std::left << std::setw(static_cast<int>(name)) << "checkpoint"
-      << "  " << std::setw(static_cast<int>(protocol)) << "protocol" << std::right << std::setw(9)
-      << "size" << std::setw(8) << "images";
-  for (const char* title : {"RMSE", "per img", "AbsRel", "log10", "d1 %", "d2 %", "d3 %"})
-    out << std::setw(9) << title;
-  out << '\n' << std::fixed;
-  for_each_row(models, [&](const ProtocolRow& row) {
-    out << std::left << std::setw(static_cast<int>(name)) << name_in_table(row) << "  "
-        << std::setw(static_cast<int>(protocol)) << to_text(row.protocol) << std::right
-        << std::setw(9) << to_string(row.of.size) << std::setw(8) << row.of.results.pass.samples;
+    std::vector<std::string>& cells = rows.emplace_back(
+        std::vector{name_in_table(row), to_text(row.protocol), to_string(row.of.size),
+                    std::to_string(row.of.results.pass.samples)});
     const DepthMeasures measures = row.sums.measures();
     for (std::size_t i = 0; i < measures.size(); ++i) {
       const bool is_share = i >= kDelta1;
-      out << std::setprecision(is_share ? 2 : 4) << std::setw(9)
-          << (is_share ? 100 * measures[i] : measures[i]);
+      cells.push_back(is_share ? fixed_text(100 * measures[i], 2) : fixed_text(measures[i], 4));
     }
-    out << '\n';
   });
+  std::string text = text_table(rows, "ll");
   for (const DepthProtocol& each : distinct_protocols(models))
-    out << to_text(each) << ": " << description(each) << '\n';
-  return out.str();
+    text += to_text(each) + ": " + description(each) + "\n";
+  return text;
 }
 
 std::string depth_csv(std::span<const EvaluatedDepth> models) {

@@ -2,25 +2,21 @@
 #include "report/detector_report.h"
 
 #include <algorithm>
-#include <cmath>
-#include <iomanip>
-#include <limits>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "data/figures/plot.h"
 #include "engine/base/csv.h"
 #include "engine/base/json.h"
 #include "engine/base/output_folder.h"
 #include "engine/base/text.h"
-#include "train/loop/evaluation_pass.h"
+#include "engine/base/text_table.h"
 
 namespace fovea {
 namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kClassesShown = 10;
+constexpr std::size_t kClassesShown = 10;  // curves in one chart
 
 /// The categories with objects.
 std::vector<const CategoryPrecision*> found_in(const EvaluatedDetector& detector) {
@@ -45,11 +41,6 @@ std::string shown(double number) { return number < 0 ? "-" : fixed_text(number, 
 
 double per_second(const EvaluationPass& pass) {
   return pass.seconds > 0 ? static_cast<double>(pass.samples) / pass.seconds : 0;
-}
-
-std::size_t widest(const std::vector<std::string>& texts, std::size_t least) {
-  for (const std::string& text : texts) least = std::max(least, text.size());
-  return least;
 }
 
 std::string threshold_text(int threshold) { return fixed_text(0.5 + 0.05 * threshold, 2); }
@@ -93,9 +84,6 @@ json json_of(const EvaluatedDetector& d) {
           {"categories", categories}};
 }
 
-/// The width of a column: it holds 0.123, and the name after two blanks.
-int width_of(std::string_view name) { return std::max(7, static_cast<int>(name.size()) + 2); }
-
 std::string categories_csv(const EvaluatedDetector& detector) {
   Csv csv("category,name,objects,AP,AP50,AP75,AP_small,AP_medium,AP_large,AR");
   for (const CategoryPrecision* c : found_in(detector)) {
@@ -109,41 +97,27 @@ std::string categories_csv(const EvaluatedDetector& detector) {
 }  // namespace
 
 std::string category_table(const EvaluatedDetector& detector) {
-  const auto present = found_in(detector);
-  std::vector<std::string> names;
-  for (const CategoryPrecision* c : present) names.push_back(name_of_category(detector, *c));
-  const auto width = static_cast<int>(widest(names, 5));
-  std::ostringstream out;
-  out << std::left << std::setw(width) << "class" << std::right << std::setw(9) << "objects";
-  for (const char* const head : {"AP", "AP50", "AP75", "small", "medium", "large", "AR"})
-    out << std::setw(8) << head;
-  out << '\n';
-  for (std::size_t i = 0; i < present.size(); ++i) {
-    out << std::left << std::setw(width) << names[i] << std::right << std::setw(9)
-        << present[i]->objects;
-    for (const double number : row_of(*present[i])) out << std::setw(8) << shown(number);
-    out << '\n';
+  std::vector<std::vector<std::string>> rows{
+      {"class", "objects", "AP", "AP50", "AP75", "small", "medium", "large", "AR"}};
+  for (const CategoryPrecision* c : found_in(detector)) {
+    std::vector<std::string>& row =
+        rows.emplace_back(std::vector{name_of_category(detector, *c), std::to_string(c->objects)});
+    for (const double number : row_of(*c)) row.push_back(shown(number));
   }
-  return out.str();
+  return text_table(rows);
 }
 
 std::string detector_table(std::span<const EvaluatedDetector> detectors) {
-  std::vector<std::string> names;
-  for (const EvaluatedDetector& d : detectors) names.push_back(d.checkpoint);
-  const auto width = static_cast<int>(widest(names, 10));
-  std::ostringstream out;
-  out << std::left << std::setw(width) << "checkpoint" << std::right << std::setw(8) << "images"
-      << std::setw(9) << "loss";
-  for (const std::string_view name : kPrecisionNames) out << std::setw(width_of(name)) << name;
-  out << std::setw(8) << "img/s" << '\n';
+  std::vector<std::vector<std::string>> rows{{"checkpoint", "images", "loss"}};
+  for (const std::string_view name : kPrecisionNames) rows[0].emplace_back(name);
+  rows[0].emplace_back("img/s");
   for (const EvaluatedDetector& d : detectors) {
-    out << std::left << std::setw(width) << d.checkpoint << std::right << std::setw(8)
-        << d.pass.samples << std::setw(9) << fixed_text(d.loss, 4);
-    for (std::size_t i = 0; i < kPrecisionNames.size(); ++i)
-      out << std::setw(width_of(kPrecisionNames[i])) << shown(d.precision.numbers[i]);
-    out << std::setw(8) << fixed_text(per_second(d.pass), 0) << '\n';
+    std::vector<std::string>& row = rows.emplace_back(
+        std::vector{d.checkpoint, std::to_string(d.pass.samples), fixed_text(d.loss, 4)});
+    for (const double number : d.precision.numbers) row.push_back(shown(number));
+    row.push_back(fixed_text(per_second(d.pass), 0));
   }
-  return out.str();
+  return text_table(rows);
 }
 
 std::string detector_csv(std::span<const EvaluatedDetector> detectors) {
@@ -169,7 +143,7 @@ std::string svg_of_precision(const EvaluatedDetector& detector) {
   auto present = found_in(detector);
   std::vector<Chart> charts{{"All classes, by IoU", "recall", "precision", {}},
                             {"IoU 0.50, by class", "recall", "precision", {}}};
-  if (!present.empty()) {
+  if (!present.empty()) {  // the mean over no categories is undefined
     for (const int threshold : {0, 5, 8}) {
       const std::string name = "IoU " + threshold_text(threshold);
       charts[0].series.push_back(curve(name, present, threshold));

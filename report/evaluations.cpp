@@ -1,17 +1,13 @@
 // Tables and files of evaluations.
 #include "report/evaluations.h"
 
-#include <algorithm>
-#include <cstdio>
-#include <iomanip>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
-#include "data/geometry/evaluation_transform.h"
 #include "engine/base/csv.h"
-#include "engine/base/files.h"
 #include "engine/base/json.h"
 #include "engine/base/output_folder.h"
+#include "engine/base/text.h"
+#include "engine/base/text_table.h"
 #include "report/mistakes.h"
 
 namespace fovea {
@@ -24,7 +20,8 @@ double images_per_second(const Evaluation& result) {
   return seconds > 0 ? static_cast<double>(result.metrics.samples) / seconds : 0;
 }
 
-/// The matrix row by row; for very many classes only occurring [true class, prediction, images].
+/// The matrix row by row, or with very many classes the confusions that occurred, each as
+/// [true class, prediction, images].
 json json_of(const ClassReport& report) {
   const ConfusionMatrix& matrix = report.matrix();
   json rows = json::array();
@@ -98,25 +95,16 @@ json json_of(const EvaluatedModel& m) {
 ClassReport EvaluatedModel::class_report() const { return {classes, result.predictions}; }
 
 std::string evaluation_table(std::span<const EvaluatedModel> models) {
-  std::size_t width = 10;
-  for (const EvaluatedModel& m : models) width = std::max(width, m.checkpoint.size());
-  std::ostringstream out;
-  out << std::left << std::setw(static_cast<int>(width)) << "checkpoint" << std::right
-      << std::setw(10) << "size" << std::setw(9) << "images" << std::setw(9) << "loss"
-      << std::setw(8) << "top-1" << std::setw(8) << "top-5" << std::setw(8) << "ECE" << std::setw(9)
-      << "img/s"
-      << "  classes\n"
-      << std::fixed;
+  std::vector<std::vector<std::string>> rows{
+      {"checkpoint", "size", "images", "loss", "top-1", "top-5", "ECE", "img/s", "classes"}};
   for (const EvaluatedModel& m : models) {
     const Metrics& metrics = m.result.metrics;
-    out << std::left << std::setw(static_cast<int>(width)) << m.checkpoint << std::right
-        << std::setw(10) << to_string(m.size) << std::setw(9) << metrics.samples
-        << std::setprecision(4) << std::setw(9) << metrics.loss() << std::setprecision(2)
-        << std::setw(8) << metrics.top1() << std::setw(8) << metrics.top5() << std::setw(8)
-        << m.calibration().expected_error() << std::setprecision(0) << std::setw(9)
-        << images_per_second(m.result) << "  " << m.match.text() << '\n';
+    rows.push_back({m.checkpoint, to_string(m.size), std::to_string(metrics.samples),
+                    fixed_text(metrics.loss(), 4), fixed_text(metrics.top1(), 2),
+                    fixed_text(metrics.top5(), 2), fixed_text(m.calibration().expected_error(), 2),
+                    fixed_text(images_per_second(m.result), 0), m.match.text()});
   }
-  return out.str();
+  return text_table(rows, "lrrrrrrrl");
 }
 
 std::string evaluation_csv(std::span<const EvaluatedModel> models) {
@@ -145,20 +133,19 @@ std::vector<std::filesystem::path> write_evaluation(const std::filesystem::path&
                                                     const EvaluatedModel& model,
                                                     const Dataset& dataset,
                                                     const EvaluationTransform& preparation) {
-  std::vector<std::filesystem::path> files = model.class_report().write(folder);
-  OutputFolder more(folder);
+  OutputFolder output(folder);
+  model.class_report().write(output);
   const Calibration calibration = model.calibration();
-  more.write("calibration.csv", calibration.csv());
-  more.write("calibration.svg", calibration.svg());
+  output.write("calibration.csv", calibration.csv());
+  output.write("calibration.svg", calibration.svg());
   const std::vector<Mistake> mistakes =
       worst_mistakes(model.result.predictions, kMistakesShown, dataset, preparation);
-  more.write("mistakes.csv", csv_of_mistakes(mistakes));
+  output.write("mistakes.csv", csv_of_mistakes(mistakes));
   if (!mistakes.empty()) {
-    more.write("mistakes.svg", svg_of_mistakes(mistakes));
-    more.write("mistakes.png", encode_png(sheet_of_mistakes(mistakes)));
+    output.write("mistakes.svg", svg_of_mistakes(mistakes));
+    output.write("mistakes.png", encode_png(sheet_of_mistakes(mistakes)));
   }
-  files.insert(files.end(), more.files().begin(), more.files().end());
-  return files;
+  return output.files();
 }
 
 }  // namespace fovea

@@ -1,15 +1,12 @@
 // Measuring the shape bias of models, with tables and files of the results.
 #include "report/measured_bias.h"
 
-#include <algorithm>
-#include <iomanip>
-#include <sstream>
-
 #include "engine/base/csv.h"
 #include "engine/base/files.h"
 #include "engine/base/lists.h"
 #include "engine/base/output_folder.h"
 #include "engine/base/text.h"
+#include "engine/base/text_table.h"
 
 namespace fovea {
 namespace {
@@ -18,7 +15,7 @@ namespace {
 std::vector<Category> categories_by_name(const std::string& images, const ModelClasses& model) {
   std::vector<std::string> names = model.names;
   for (std::int64_t k = std::ssize(names); k < model.count; ++k) names.push_back(numbered_class(k));
-  std::error_code ignored;
+  std::error_code ignored;  // "builtin" has no folder; open_cue_conflict() reports a missing one
   for (const auto& entry : std::filesystem::directory_iterator(images, ignored)) {
     const std::string folder = visible_text(entry.path().filename().string());
     if (const auto label = find_class(model, folder))
@@ -55,21 +52,15 @@ std::string categories_notice(const CueRequest& request, const ModelClasses& mod
 }
 
 std::string bias_table(std::span<const MeasuredBias> models) {
-  std::size_t width = 10;
-  for (const MeasuredBias& m : models) width = std::max(width, m.checkpoint.size());
-  const int column = static_cast<int>(width);
-  std::ostringstream out;
-  out << std::left << std::setw(column) << "checkpoint" << std::right << std::setw(10) << "size"
-      << std::setw(9) << "images" << std::setw(8) << "shape" << std::setw(9) << "texture"
-      << std::setw(10) << "either %" << std::setw(14) << "shape bias %" << '\n';
+  std::vector<std::vector<std::string>> rows{
+      {"checkpoint", "size", "images", "shape", "texture", "either %", "shape bias %"}};
   for (const MeasuredBias& m : models) {
     const ShapeBias::CategoryRow all = m.bias().all();
-    out << std::left << std::setw(column) << m.checkpoint << std::right << std::setw(10)
-        << to_string(m.size) << std::setw(9) << all.images << std::setw(8) << all.shape
-        << std::setw(9) << all.texture << std::setw(10) << shown_percent(all.either())
-        << std::setw(14) << shown_percent(all.bias()) << '\n';
+    rows.push_back({m.checkpoint, to_string(m.size), std::to_string(all.images),
+                    std::to_string(all.shape), std::to_string(all.texture),
+                    shown_percent(all.either()), shown_percent(all.bias())});
   }
-  return out.str();
+  return text_table(rows);
 }
 
 std::string bias_csv(std::span<const MeasuredBias> models) {

@@ -3,17 +3,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iomanip>
 #include <limits>
-#include <sstream>
 
 #include "data/figures/plot.h"
 #include "data/figures/svg.h"
 #include "engine/base/csv.h"
 #include "engine/base/error.h"
 #include "engine/base/text.h"
+#include "engine/base/text_table.h"
 #include "train/loop/batch_numbers.h"
-#include "train/loop/evaluation_pass.h"
 #include "train/tasks/classifier_evaluation.h"
 
 namespace fovea {
@@ -83,6 +81,7 @@ CueResponses respond(Classifier& model, const CueConflict& cues,
         " pictures are broken, the last: ", broken.empty() ? "" : broken.back().message);
   gather_rows(result.logits, *options.processes);
   const std::vector<std::int64_t> decisions = decide(result.logits, categories);
+  // Broken pictures have rows of zeros, which would decide for the first category.
   result.decisions.assign(decisions.size(), -1);
   for (const std::vector<double>& batch : seen.all(*options.processes)) {
     for (const double index : batch) {
@@ -127,24 +126,18 @@ double ShapeBias::mean_bias() const {
 }
 
 std::string ShapeBias::table() const {
-  std::size_t width = std::string_view("mean of the categories").size();
-  for (const CategoryRow& row : rows_) width = std::max(width, row.name.size());
-  const int column = static_cast<int>(width);
-  std::ostringstream out;
-  out << std::left << std::setw(column) << "category" << std::right << std::setw(8) << "images"
-      << std::setw(8) << "shape" << std::setw(9) << "texture" << std::setw(9) << "neither"
-      << std::setw(9) << "either %" << std::setw(13) << "shape bias %" << '\n';
+  std::vector<std::vector<std::string>> cells{
+      {"category", "images", "shape", "texture", "neither", "either %", "shape bias %"}};
   const auto write = [&](const CategoryRow& row) {
-    out << std::left << std::setw(column) << row.name << std::right << std::setw(8) << row.images
-        << std::setw(8) << row.shape << std::setw(9) << row.texture << std::setw(9)
-        << row.images - row.shape - row.texture << std::setw(9) << shown_percent(row.either())
-        << std::setw(13) << shown_percent(row.bias()) << '\n';
+    cells.push_back({row.name, std::to_string(row.images), std::to_string(row.shape),
+                     std::to_string(row.texture),
+                     std::to_string(row.images - row.shape - row.texture),
+                     shown_percent(row.either()), shown_percent(row.bias())});
   };
   for (const CategoryRow& row : rows_) write(row);
   write(all_);
-  out << std::left << std::setw(column) << "mean of the categories" << std::right
-      << std::setw(8 + 8 + 9 + 9 + 9 + 13) << shown_percent(mean_bias()) << '\n';
-  return out.str();
+  cells.push_back({"mean of the categories", "", "", "", "", "", shown_percent(mean_bias())});
+  return text_table(cells);
 }
 
 std::string ShapeBias::csv() const {

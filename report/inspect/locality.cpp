@@ -2,13 +2,12 @@
 // queries and images (PiT app. A), and which fraction stays near (CPVT fig. 3 and 6).
 #include <algorithm>
 #include <array>
-#include <iomanip>
 #include <numeric>
-#include <sstream>
 
 #include "data/figures/plot.h"
 #include "engine/base/csv.h"
-#include "engine/base/error.h"
+#include "engine/base/text.h"
+#include "engine/base/text_table.h"
 #include "report/inspect/command.h"
 #include "report/inspect/measures.h"
 
@@ -70,30 +69,26 @@ std::vector<Locality> means_of(const LocalityTable& table) {
   return means;
 }
 
-/// One line per layer, with the value of uniform attention next to each number.
-std::string lines_of(const LocalityTable& table) {
-  std::ostringstream out;
-  out << "means over " << table.images << " images, queries and heads; distance and offset as "
-      << "shares of the image's side,\nnear: the share of attention within one patch; after each, "
-      << "the value of uniform attention\n"
-      << "layer  distance  uniform    offset  uniform      near  uniform\n"
-      << std::fixed << std::setprecision(4);
+/// Prints one line per layer, with the value of uniform attention next to each number.
+void print_layers(const Inspection& what, const LocalityTable& table) {
+  if (!what.print) return;
+  std::vector<std::vector<std::string>> rows{
+      {"layer", "distance", "uniform", "offset", "uniform", "near", "uniform"}};
   const std::vector<Locality> means = means_of(table);
   for (std::size_t block = 0; block < means.size(); ++block) {
-    const Locality &mean = means[block], &uniform = table.uniform[block];
-    out << std::setw(5) << block + 1;
+    std::vector<std::string>& row = rows.emplace_back(1, std::to_string(block + 1));
     for (double Locality::*value : {&Locality::distance, &Locality::offset, &Locality::near}) {
-      out << std::setw(10) << mean.*value << std::setw(9) << uniform.*value;
+      row.push_back(fixed_text(means[block].*value, 4));
+      row.push_back(fixed_text(table.uniform[block].*value, 4));
     }
-    out << '\n';
   }
-  std::string text = out.str();
+  std::string text = "Means over " + std::to_string(table.images) +
+                     " images, all queries and all heads, each followed by that of uniform\n"
+                     "attention. Distance and offset are fractions of the image's side; near is "
+                     "the\nfraction of attention within one patch.\n" +
+                     text_table(rows, "r");
   text.pop_back();
-  return text;
-}
-
-void print_layers(const Inspection& what, const LocalityTable& table) {
-  if (what.print) what.print(lines_of(table));
+  what.print(text);
 }
 
 /// Chart of the layers [begin, end): one line each over its sorted heads.
@@ -165,7 +160,7 @@ void locality(const Inspection& what, OutputFolder& output) {
   Csv csv("layer,images,distance,uniform_distance,offset,uniform_offset,near,uniform_near");
   Chart chart{"Attention, means over heads",
               "layer",
-              "share of the image's side; share of attention (near)",
+              "fraction of the image's side; fraction of attention (near)",
               {}};
   chart.series = {{"distance", {}, {}}, {"offset", {}, {}}, {"near: within one patch", {}, {}}};
   for (std::size_t block = 0; block < means.size(); ++block) {

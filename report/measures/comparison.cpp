@@ -1,12 +1,12 @@
-// Rows, and their forms as text and JSON.
+// Computing the rows, and writing them as text and JSON.
 #include "report/measures/comparison.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "engine/base/error.h"
 #include "engine/base/json.h"
 #include "engine/base/text.h"
+#include "engine/base/text_table.h"
 #include "report/measures/frechet.h"
 #include "report/measures/kernel_distance.h"
 #include "report/measures/neighbours.h"
@@ -16,7 +16,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-/// The samples' settings that every table shows: key in the JSON, and its words.
+/// Settings of the samples shown below every table: key in the JSON, and label.
 constexpr std::array<std::pair<const char*, const char*>, 5> kShown{
     {{"sampler", "sampler"},
      {"num_sampling_steps", "steps"},
@@ -29,24 +29,6 @@ std::string text_or_dash(const std::optional<double>& value, int digits) {
 }
 std::string share_or_dash(const std::optional<double>& value) {
   return value ? fixed_text(*value, 4) : "-";
-}
-
-/// Left-aligned first column, right-aligned others.
-std::string aligned(const std::vector<std::vector<std::string>>& rows) {
-  std::vector<std::size_t> widths(rows.front().size());
-  for (const auto& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-  }
-  std::string text;
-  for (const auto& row : rows) {
-    std::string line;
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      const std::string gap(widths[i] - row[i].size(), ' ');
-      line += i == 0 ? row[i] + gap : "  " + gap + row[i];
-    }
-    text += line + "\n";
-  }
-  return text;
 }
 
 std::string settings_line(const std::string& settings) {
@@ -130,7 +112,7 @@ std::string comparison_table(const FeatureComparison& c, const std::string& sett
     if (has_accuracy) cells.push_back(row.accuracy ? percent_text(100 * *row.accuracy) : "-");
     rows.push_back(std::move(cells));
   }
-  std::string text = aligned(rows);
+  std::string text = text_table(rows);
   for (const MeasureRow& row : c.rows) text += row.kind + ": " + row.pictures + "\n";
   text += text_of("reference: ", c.reference, "\nprotocol: ", c.space.protocol, ", ", c.features,
                   " features, k = ", c.k, ", IS over ", c.split,

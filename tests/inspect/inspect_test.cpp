@@ -230,7 +230,7 @@ TEST_CASE("locality: the numbers of each layer are means over heads, in file and
     CHECK(rows[layer][7] == Approx((4 * 3 + 8 * 4 + 4 * 5) / 256.0));  // of 16 x 16 pairs, 64 near
     CHECK(contains(whole.table, fixed_text(mean, 4)));
   }
-  CHECK(lines_of(whole.table).size() == 3 + 3);
+  CHECK(lines_of(whole.table).size() == 4 + 3);
 }
 
 TEST_CASE("the list of analyses has a line for each") {

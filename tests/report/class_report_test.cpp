@@ -44,15 +44,16 @@ TEST_CASE("the confusion matrix, rows are true classes") {
 
 TEST_CASE("the table says what a class is taken for") {
   const std::string table = report().table();
-  CHECK(contains(table, "a             4        3    75.00      60.00  c\n"));
-  CHECK(contains(table, "b, b          2        0     0.00       0.00  a\n"));
+  CHECK(contains(table, "a           4        3   75.00      60.00  c\n"));
+  CHECK(contains(table, "b, b        2        0    0.00       0.00  a\n"));
 }
 
 TEST_CASE("files and picture") {
   const TemporaryFolder folder;
-  const auto files = report().write(folder / "new");
-  REQUIRE(files.size() == 4);
-  CHECK(read_file(files[1]) == report().confusion_csv());
+  OutputFolder output(folder / "new");
+  report().write(output);
+  REQUIRE(output.files().size() == 4);
+  CHECK(read_file(output.files()[1]) == report().confusion_csv());
   CHECK(read_image(folder / "new/confusion.png").width > 0);
 }
 
@@ -74,7 +75,9 @@ TEST_CASE(
   CHECK(many.confusion_csv() == "class,taken_for,images\nx,x,1\nx,x,2\n");
   CHECK(many.rows()[39999].images == 2);
   CHECK(many.rows()[7].predicted == 2);
-  CHECK(many.write(folder.path()).size() == 2);
+  OutputFolder output(folder.path());
+  many.write(output);
+  CHECK(output.files().size() == 2);
 }
 
 }  // namespace fovea

@@ -88,14 +88,14 @@ TEST_CASE("without a decision for either there is no shape bias, and tables say 
   CHECK(std::isnan(bias.all().bias()));
   CHECK(std::isnan(bias.mean_bias()));
   CHECK(contains(bias.table(),
-                 "all                          5       0        0        5     0.00"
-                 "            -\n"));
+                 "all                          5      0        0        5      0.00"
+                 "             -\n"));
   CHECK(contains(bias.svg(), "Shape bias - %"));
 }
 
 TEST_CASE("the table has a row per shape, all, and the mean") {
   const std::string table = ShapeBias(cues(), kDecisions).table();
-  CHECK(contains(table, "mean of the categories" + std::string(51, ' ') + "66.67\n"));
+  CHECK(contains(table, "mean of the categories" + std::string(52, ' ') + "66.67\n"));
   CHECK(!contains(table, "emu"));
 }
 
@@ -118,7 +118,7 @@ TEST_CASE("several models in one table, and the files of one") {
   model.responses.pass.bad_images = {{0, "one"}};
   const std::vector<MeasuredBias> models = {model, model};
   CHECK(contains(bias_table(models),
-                 "a.safetensors     32x48        5       2        1     60.00"
+                 "a.safetensors  32x48       5      2        1     60.00"
                  "         66.67\n"));
   CHECK(contains(bias_csv(models),
                  "a.safetensors,vit,builtin,32,48,0.875,5,1,2,1,60,66.66666666666667,"));
