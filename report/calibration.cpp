@@ -11,6 +11,7 @@
 namespace fovea {
 namespace {
 
+// The layout in pixels: the diagram is a square, the counts lie below it on the same x axis.
 constexpr double kSide = 300, kLeft = 64, kTop = 66, kGap = 34, kCountHeight = 80;
 constexpr double kCountTop = kTop + kSide + kGap;
 constexpr double kWidth = kLeft + kSide + 36, kHeight = kCountTop + kCountHeight + 48;

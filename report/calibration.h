@@ -1,4 +1,4 @@
-// Calibration of a classifier: whether 80 % of its predictions with 80 % confidence are right.
+// Calibration of a classifier: are 80 % of its predictions with 80 % confidence right?
 #pragma once
 
 #include <array>

@@ -65,7 +65,7 @@ void add_classes(Html& html, const EvaluatedModel& model) {
 }
 
 void add_mistake(Html& html, const Mistake& mistake) {
-  const bool small = std::max(mistake.image.height, mistake.image.width) <= 96;
+  const bool small = std::max(mistake.image.height, mistake.image.width) <= kMaxPixelSide;
   const auto figure = html.inside("figure");
   html.image("image/png", encode_png(mistake.image),
              mistake.name + ": " + mistake.label + ", predicted as " + mistake.prediction,
@@ -78,8 +78,8 @@ void add_mistake(Html& html, const Mistake& mistake) {
 
 void add_mistakes(Html& html, const std::vector<Mistake>& mistakes) {
   html.element("p", mistakes.empty() ? "No mistakes."
-                                     : "The wrong predictions with the highest confidence; "
-                                       "images as the model sees them.");
+                                     : "The most confident wrong predictions; images as "
+                                       "the model sees them.");
   const auto gallery = html.inside("div", {{"class", "gallery"}});
   for (const Mistake& mistake : mistakes) add_mistake(html, mistake);
 }

@@ -40,6 +40,7 @@ Chart empty_chart(const TaskInfo& task, const std::string& column) {
   if (column == "img_s") return {"Training", "epochs", "images per second", {}};
   if (column == "seconds") return {"Time per epoch", "epochs", "seconds", {}};
   if (column == "train_loss") return {"Training", "epochs", "loss", {}};
+  // Any other column is a part of the loss: "train_" and its name.
   return {"Training", "epochs", "loss, " + column.substr(std::string("train_").size()), {}};
 }
 

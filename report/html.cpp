@@ -1,7 +1,6 @@
 // Writing of HTML elements, attributes and escapes.
 #include "report/html.h"
 
-#include "data/figures/svg.h"
 #include "engine/base/error.h"
 #include "engine/base/text.h"
 

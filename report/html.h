@@ -16,8 +16,8 @@ class Html {
   /// program. A content security policy prevents the page from loading anything.
   Html(std::string_view title, std::string_view style, std::string_view script);
 
-  /// An element that stays open during the object's lifetime; everything written meanwhile is
-  /// inside.
+  /// An element that is open during the object's lifetime and contains everything written
+  /// meanwhile.
   class Element {
    public:
     Element(Html& html, std::string_view tag, const Attributes& attributes) : html_(html) {
@@ -54,6 +54,7 @@ class Html {
   [[nodiscard]] std::string finish() &&;
 
  private:
+  /// A start tag alone, as of elements without an end tag.
   void tag(std::string_view name, const Attributes& attributes);
   void head_row(const std::vector<std::string>& headings);
   void row(const std::vector<std::string>& cells);

@@ -76,6 +76,7 @@ std::vector<Mistake> worst_mistakes(std::span<const Prediction> predictions, std
 
 std::string svg_of_mistakes(std::span<const Mistake> mistakes) {
   const std::int64_t count = std::ssize(mistakes);
+  // At least 3 columns, so that the title fits.
   const auto columns = static_cast<double>(std::clamp<std::int64_t>(count, 3, kColumns));
   const auto rows = static_cast<double>((count + kColumns - 1) / kColumns);
   Svg svg(2 * kMargin + columns * (kTile + kTileGap) - kTileGap,
@@ -92,6 +93,7 @@ std::string svg_of_mistakes(std::span<const Mistake> mistakes) {
 
 Image sheet_of_mistakes(std::span<const Mistake> mistakes) {
   check(!mistakes.empty(), "sheet_of_mistakes: got none, expected at least one");
+  // Pictures are one pixel apart; the last one needs no gap.
   const std::int64_t height = mistakes.front().image.height + 1;
   const std::int64_t width = mistakes.front().image.width + 1;
   const std::int64_t across = std::min(kColumns, std::ssize(mistakes));

@@ -8,7 +8,6 @@
 
 #include "data/dataset.h"
 #include "data/geometry/evaluation_transform.h"
-#include "data/geometry/transforms.h"
 #include "train/tasks/metrics.h"
 
 namespace fovea {

@@ -29,7 +29,6 @@ void add_tile(Html& html, std::string_view label, std::string_view value) {
   html.element("dt", label).element("dd", value);
 }
 
-/// Adds the scores of the best epoch.
 void add_best_scores(Html& html, const RunPage& page) {
   const std::vector<std::int64_t> best = best_epochs(page.task, page.epochs, 1);
   for (const EpochRow& row : page.epochs) {
@@ -108,7 +107,7 @@ void add_picture(Html& html, const RunPage& page) {
   const std::string said =
       "Held-out images after epoch " + std::to_string(page.picture_epoch + 1) + ".";
   const PageSection section(html, "pictures", page.task.pictures);
-  html.element("p", said + " Images of other epochs are in the run's folder pictures.",
+  html.element("p", said + " Images of other epochs are in the run's pictures folder.",
                {{"class", "text"}});
   const auto figure = html.inside("div", {{"class", "figure"}});
   html.image("image/png", encode_png(page.picture), said, {{"class", "sheet pixels"}});
@@ -135,7 +134,7 @@ void add_samples(Html& html, const RunPage& page) {
   const PageSection section(html, "samples", "Training images");
   html.element("p", page.samples_note, {{"class", page.samples.height > 0 ? "text" : "note"}});
   if (page.samples.height == 0) return;
-  const bool small = page.sample_side <= 96;
+  const bool small = page.sample_side <= kMaxPixelSide;
   const auto figure = html.inside("div", {{"class", "figure"}});
   html.image("image/png", encode_png(page.samples), "Training images after augmentation, in rows",
              {{"class", small ? "sheet pixels" : "sheet"}});

@@ -14,6 +14,9 @@
 
 namespace fovea {
 
+/// Images of at most this side in pixels are enlarged with sharp pixels, larger ones smoothly.
+inline constexpr std::int64_t kMaxPixelSide = 96;
+
 /// A section of the page, with a link to it.
 struct Section {
   std::string id, heading;
@@ -47,8 +50,10 @@ struct RunPage {
   std::vector<Setting> settings;
 };
 
+/// The saved settings that have a value, group by group.
 [[nodiscard]] std::vector<RunPage::Setting> settings_of(const Fields& fields);
 
+/// The page as a document.
 [[nodiscard]] std::string html_of(const RunPage& page);
 
 }  // namespace fovea

@@ -23,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t kSamplesShown = 32;
+constexpr std::int64_t kSamplesShown = 32;  // training images on the page
 
 TrainConfig read_settings(const RunPaths& run, const RunReportOptions& options) {
   check(fs::exists(run.config()), run.config().string(),
@@ -42,6 +42,7 @@ std::vector<EpochRow> read_log(const TaskInfo& task, const RunPaths& run) {
 fs::path find_run_weights(const RunPaths& run, const RunReportOptions& options) {
   const std::string kind = options.use_ema ? "_ema" : "";
   fs::path file = run.weights((options.last ? "last" : "best") + kind);
+  // Before its first evaluation, a run has no best weights.
   if (!fs::exists(file)) file = run.weights("last" + kind);
   check(fs::exists(file), file.string(), ": does not exist");
   return file;
@@ -160,7 +161,7 @@ void add_samples(const Run& run, RunPage& page) {
   page.sample_side = batch.images.size(2);
 }
 
-/// Runs `part`. An error becomes a note on the page, so that the other parts are still written.
+/// Runs `part`. An error becomes a note on the page; the other parts are still written.
 template <class Part>
 void attempt(const Part& part, std::string& note, const std::string& what) {
   try {
@@ -176,6 +177,7 @@ fs::path write_run_report(const RunPaths& paths, const RunReportOptions& options
   Run run{paths, options, read_settings(paths, options)};
   RunPage page;
   const fs::path folder = fs::absolute(paths.folder).lexically_normal();
+  // A path that ends in a slash has no file name.
   const fs::path name = folder.filename().empty() ? folder.parent_path() : folder;
   page.title = "Run " + name.filename().string();
   page.task = task_info(run.config);

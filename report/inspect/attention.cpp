@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "engine/base/csv.h"
-#include "engine/base/error.h"
 #include "engine/base/text.h"
 #include "report/inspect/command.h"
 
@@ -15,7 +14,7 @@ struct HeadMap {
   std::vector<double> values;
 };
 
-/// Puts the mean in front if there are several heads.
+/// The heads, after their mean if there are several.
 std::vector<HeadMap> with_mean(std::vector<HeadMap> heads) {
   if (heads.size() < 2) return heads;
   HeadMap mean{"mean", std::vector<double>(heads.front().values.size())};
@@ -39,7 +38,7 @@ std::string stem(const std::string& what, std::int64_t image) {
   return what + "-" + three_digits(image);
 }
 
-constexpr std::int64_t kRawPixels = 256;
+constexpr std::int64_t kRawPixels = 256;  // PNGs of maps are enlarged to at most this width
 
 std::string raw_png(const HeatMap& map) {
   return encode_png(paint(map, std::max<std::int64_t>(1, kRawPixels / map.width)));
@@ -164,6 +163,7 @@ class MatrixPicture {
     for (const HeadMap& map : with_mean(std::move(maps))) {
       const ColorRange range = range_of(map.values);
       const HeatMap heat{map.values, N, range, Palette::viridis};
+      // "head 0" becomes "-0".
       const std::string name = stem("matrix", image_) + "-layer" + three_digits(block.block() + 1) +
                                (map.name == "mean" ? "-mean" : "-" + map.name.substr(5));
       PictureTile tile;
@@ -201,6 +201,7 @@ class MatrixPicture {
 void attention(const Inspection& what, OutputFolder& output) {
   const TokenLayout layout = token_layout(*what.model);
   const InspectImages images = open_images(what, 4);
+  // CPVT's figures of whole matrices show layer 2.
   const std::vector<std::int64_t> blocks =
       chosen_blocks(what.options, layout.blocks, what.options.matrix ? "2" : "all");
   for (std::int64_t i = 0; i < images.size(); ++i) {

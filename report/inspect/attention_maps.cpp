@@ -11,7 +11,6 @@
 #include "ops/matmul.h"
 #include "ops/softmax.h"
 #include "ops/view.h"
-#include "train/tasks/classifier_evaluation.h"
 
 namespace fovea {
 namespace {
@@ -106,8 +105,7 @@ TokenLayout token_layout(const Model& model) {
         " has differential attention, which is not one map per head");
   check(!tokens.hides_some, "inspect: the blocks of ", model.info().name,
         " see only some patches of an image, so it has no attention maps; ./run inspect mae shows "
-        "its "
-        "reconstructions, and a classifier made with --finetune has maps");
+        "its reconstructions, and a classifier made with --finetune has maps");
   const auto [height, width] = tokens.grid.size;
   const auto cell = static_cast<double>(tokens.cell);
   return {tokens.blocks,
@@ -164,6 +162,7 @@ SquareMap BlockAttention::position(const HeadIndex& at) const {
   for (std::int64_t q = layout_.prefix; q < L; ++q) {
     for (std::int64_t k = layout_.prefix; k < L; ++k) {
       const float value = phi.row(q - layout_.prefix)[static_cast<std::size_t>(k - layout_.prefix)];
+      // At least the smallest normal float, because log(0) is -inf.
       map.values[static_cast<std::size_t>(q * L + k)] = std::log(std::max(value, 1e-38F));
     }
   }

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <functional>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "engine/tensor.h"
@@ -78,8 +77,8 @@ class BlockAttention {
   [[nodiscard]] SquareMap position(const HeadIndex& at) const;
   /// softmax(content + position) over all keys; [L, L].
   [[nodiscard]] SquareMap weights(const HeadIndex& at) const;
-  /// Attention among patches alone: without the prefix's rows and columns, rows renormalised; [N,
-  /// N].
+  /// Attention among patches alone: without the prefix's rows and columns, rows
+  /// renormalised; [N, N].
   [[nodiscard]] SquareMap patch_weights(const HeadIndex& at) const;
   /// Positional attention as a gate: phi_p, else exp(bias) between patches; [N, N].
   [[nodiscard]] SquareMap gate(const HeadIndex& at) const;

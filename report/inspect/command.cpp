@@ -14,10 +14,8 @@ namespace {
 std::int64_t number_in(const std::string& text, std::int64_t low, std::int64_t high,
                        const std::string& what) {
   const std::optional<std::int64_t> value = parse_integer(text);
-  if (!value || *value < low || *value > high) {
-    throw UsageError(what + ": got " + text + ", expected a number from " + std::to_string(low) +
-                     " to " + std::to_string(high));
-  }
+  check_usage(value && *value >= low && *value <= high, what, ": got ", text,
+              ", expected a number from ", low, " to ", high);
   return *value;
 }
 
@@ -27,7 +25,7 @@ std::vector<std::int64_t> parse_ranges(const std::string& text, std::int64_t fir
   std::set<std::int64_t> numbers;
   for (const std::string& part : split_text(text, ',')) {
     const std::vector<std::string> ends = split_text(part, '-');
-    if (ends.size() > 2) throw UsageError(flag + ": got " + part + ", expected N or N-M");
+    check_usage(ends.size() <= 2, flag, ": got ", part, ", expected N or N-M");
     const std::int64_t last = first + count - 1;
     const std::int64_t low = number_in(ends.front(), first, last, flag);
     const std::int64_t high = number_in(ends.back(), low, last, flag);
@@ -40,9 +38,8 @@ std::vector<std::int64_t> parse_ranges(const std::string& text, std::int64_t fir
 
 std::vector<std::int64_t> chosen_blocks(const InspectOptions& options, std::int64_t blocks,
                                         const std::string& otherwise) {
-  if (!options.layers.empty() && !options.layer.empty()) {
-    throw UsageError("inspect: give --layers (from 1) or --layer (from 0), not both");
-  }
+  check_usage(options.layers.empty() || options.layer.empty(),
+              "inspect: give --layers (from 1) or --layer (from 0), not both");
   if (!options.layer.empty()) return parse_ranges(options.layer, 0, blocks, "--layer");
   const std::string text = options.layers.empty() ? otherwise : options.layers;
   if (text == "all") return parse_ranges("1-" + std::to_string(blocks), 1, blocks, "--layers");
@@ -64,9 +61,8 @@ Query chosen_query(const InspectOptions& options, const TokenLayout& layout,
   std::int64_t patch = grid.center();
   if (options.query != "center") {
     const std::vector<std::string> parts = split_text(options.query, ',');
-    if (parts.size() != 2) {
-      throw UsageError("--query: got " + options.query + ", expected center, class or Y,X");
-    }
+    check_usage(parts.size() == 2, "--query: got ", options.query,
+                ", expected center, class or Y,X");
     patch = number_in(parts[0], 0, grid.height - 1, "--query: row") * grid.width +
             number_in(parts[1], 0, grid.width - 1, "--query: column");
   }

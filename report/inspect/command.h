@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/base/output_folder.h"
 #include "report/inspect/inspect.h"
 #include "report/inspect/tiles.h"
 
@@ -31,9 +32,9 @@ struct Query {
 /// The images of --images or of the data set; `otherwise` is the default of --count.
 [[nodiscard]] InspectImages open_images(const Inspection& what, std::int64_t otherwise);
 
-/// Called for every block and every batch; `first` is the index of the batch's first image.
-/// Progress is reported.
+/// `first` is the index of the batch's first image.
 using BatchVisitor = std::function<void(const BlockAttention& block, std::int64_t first)>;
+/// Calls `visit` for every batch and block, and reports progress.
 void visit_images(const Inspection& what, const InspectImages& images, const BatchVisitor& visit);
 
 /// Title of a model: "vit_tiny_patch4_32, runs/a/best.safetensors".

@@ -1,5 +1,5 @@
-// detection: where a detector looks, and which boxes each query predicts (Carion et al. 2020,
-// figures 3, 6 and 7).
+// detection: attention maps of a detector, and the boxes predicted by each query (Carion et al.
+// 2020, figures 3, 6 and 7).
 #include <algorithm>
 #include <cmath>
 
@@ -16,12 +16,12 @@
 namespace fovea::inspect {
 namespace {
 
-constexpr std::int64_t kImagesShown = 4;
+constexpr std::int64_t kImagesShown = 4;  // drawn one by one; the boxes by query come from all
 constexpr std::size_t kObjectsShown = 6, kQueriesShown = 20;
 constexpr double kScore = 0.5;
 
-/// The objects that are found in an image, best first, each query once: those with a score of at
-/// least kScore, or the best one.
+/// The objects found in an image, best first, at most one per query: those with a score of at
+/// least kScore, or else the best one.
 std::vector<FoundObject> shown_objects(const DetectorMaps& maps, ClassLoss loss, ImageSize size) {
   const Tensor index = full({1}, 0, {DType::i64, {}});
   const auto all = detections_of(maps.output(), loss, index, [&](std::int64_t) { return size; });
@@ -36,7 +36,7 @@ std::vector<FoundObject> shown_objects(const DetectorMaps& maps, ClassLoss loss,
   return shown;
 }
 
-/// The part of the map in which a point of the image, in pixels, lies.
+/// The cell of the map that contains a point of the image in pixels.
 std::int64_t cell_at(double x, double y, const DetectorMaps& maps, ImageSize size) {
   const auto place = [](double at, std::int64_t side, std::int64_t cells) {
     const double share = at / static_cast<double>(side) * static_cast<double>(cells);
@@ -62,8 +62,8 @@ TileArea area_of(const ScoredBox& box, ImageSize size) {
   return {box.y / height, box.x / width, box.height / height, box.width / width};
 }
 
-/// The picture of one image: its objects, and for each what the encoder attends to at its centre,
-/// and its query over the image.
+/// Draws one image, a column per object: its box, the encoder's attention at its centre, and the
+/// attention of its query.
 void draw_image(const Inspection& what, const InspectImages& images, std::int64_t index,
                 OutputFolder& output) {
   auto& model = model_as<Detector>(*what.model);
@@ -149,7 +149,7 @@ std::vector<std::vector<QueryBox>> boxes_by_query(const Inspection& what,
     const DetectorMaps maps(model, images.batch(i, 1));
     const Tensor& boxes = maps.output().boxes;  // [L, 1, Q, 4]
     const Tensor host = boxes.detach().to(Device{}).to(DType::f32).contiguous();
-    const float* row = host.data<float>() + (host.size(0) - 1) * host.size(2) * 4;
+    const float* row = host.data<float>() + (host.size(0) - 1) * host.size(2) * 4;  // last layer
     for (std::size_t q = 0; q < all.size(); ++q, row += 4) {
       all[q].push_back({row[0], row[1], row[2], row[3]});
       csv.row(images.name(i), q, row[0], row[1], row[2], row[3]);

@@ -70,10 +70,11 @@ std::vector<double> DetectorMaps::sampled_map(const std::string& layer, std::int
   const float* weight = weights.data<float>() + row * heads * points;
   std::vector<double> map(static_cast<std::size_t>(height_ * width_));
   const auto add = [&](std::int64_t y, std::int64_t x, double value) {
-    if (y < 0 || y >= height_ || x < 0 || x >= width_) return;  // outside of the map: zeros
+    if (y < 0 || y >= height_ || x < 0 || x >= width_) return;  // zeros surround the map
     map[static_cast<std::size_t>(y * width_ + x)] += value / static_cast<double>(heads);
   };
   for (std::int64_t i = 0; i < heads * points; ++i, place += 2, ++weight) {
+    // Locations are fractions of the map's sides; a cell's value is at its centre.
     const double x = double{place[0]} * static_cast<double>(width_) - 0.5,
                  y = double{place[1]} * static_cast<double>(height_) - 0.5;
     const auto left = static_cast<std::int64_t>(std::floor(x)),

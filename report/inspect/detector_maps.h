@@ -1,4 +1,4 @@
-// Where the last layers of a detector look: attention maps of encoder cells and of queries.
+// Attention maps of a detector's last layers: of encoder cells and of queries.
 #pragma once
 
 #include <cstdint>

@@ -31,7 +31,8 @@ InspectImages::InspectImages(const ImageRequest& request, const ModelInfo& model
         " channels, but pictures have 3");
   transform.size = {model.img_size[0], model.img_size[1]};
   pipeline_ = evaluation_pipeline(transform);
-  const auto at_most = static_cast<std::size_t>(request.count > 0 ? request.count : 1LL << 40);
+  const auto at_most =
+      static_cast<std::size_t>(request.count > 0 ? request.count : 1LL << 40);  // 0: all
   if (!request.path.empty()) {
     std::vector<fs::path> files = list_pictures(request.path);
     files.resize(std::min(files.size(), at_most));
@@ -46,14 +47,14 @@ InspectImages::InspectImages(const ImageRequest& request, const ModelInfo& model
   for (std::size_t i = 0; i < count; ++i) {
     const Sample sample = data->get(static_cast<std::int64_t>(i));
     const std::string name = data->class_names().at(static_cast<std::size_t>(sample.label));
-    const bool is_labelled = !sample.targets.boxes;  // otherwise its objects are
+    const bool is_labelled = !sample.targets.boxes;  // with boxes, each object has a label
     names_.push_back("test image " + std::to_string(i) + (is_labelled ? ", " + name : ""));
   }
   read_ = [data](std::int64_t i) { return data->get(i).image; };
 }
 
 Image InspectImages::picture(std::int64_t index) const {
-  Rng unused(0);
+  Rng unused(0);  // evaluation draws no random numbers
   return pipeline_.apply({read_(index)}, unused).image;
 }
 

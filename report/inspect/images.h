@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -23,8 +22,8 @@ struct ImageRequest {
 
 class InspectImages {
  public:
-  /// Throws if there is no picture, or if the model does not take colour images. Pictures are
-  /// resized to the model's size, not to that of `transform`.
+  /// Throws if there is no picture, or if the model does not take colour images. The model's
+  /// image size replaces that of `transform`.
   InspectImages(const ImageRequest& request, const ModelInfo& model, EvaluationTransform transform);
 
   [[nodiscard]] std::int64_t size() const { return static_cast<std::int64_t>(names_.size()); }

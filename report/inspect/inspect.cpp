@@ -17,7 +17,7 @@ struct Command {
 
 const std::vector<Command>& commands() {
   static const std::vector<Command> all{
-      {"attention", "where one query looks, per layer and head (--matrix: all queries)",
+      {"attention", "attention of one query, per layer and head (--matrix: of all queries)",
        inspect::attention},
       {"attention-distance", "mean attention distance, per layer and head",
        inspect::attention_distance},
@@ -31,16 +31,16 @@ const std::vector<Command>& commands() {
        inspect::peg_kernels},
       {"pervit-phi", "PerViT: position attention of the centre (--init: before training)",
        inspect::pervit_phi},
-      {"pervit-regions", "PerViT: which peripheral region each head covers (--grid: the regions)",
+      {"pervit-regions", "PerViT: the peripheral region of each head (--grid: the regions)",
        inspect::pervit_regions},
-      {"pervit-nonlocality", "how far content, position and mixed attention reach",
+      {"pervit-nonlocality", "reach of content, position and mixed attention",
        inspect::pervit_nonlocality},
       {"pervit-impact", "PerViT: impact of position and of content on the attention",
        inspect::pervit_impact},
       {"pervit-attention", "PerViT: position attention, and mixed attention on images",
        inspect::pervit_attention},
       {"mae", "MAE: images, their visible patches, and the reconstructions", inspect::mae},
-      {"detection", "detectors: attention at the objects and of their queries, boxes by query",
+      {"detection", "detectors: attention at detected objects and of their queries, boxes by query",
        inspect::detection},
   };
   return all;
@@ -63,10 +63,11 @@ Fields fields_of(InspectOptions& o) {
   output.add("output", &o.output, "folder for pictures and CSV files");
   FieldGroup choice(fields, "Selection");
   choice.add("query", &o.query, "center, class or Y,X: row and column of a patch, from 0");
-  choice.add("layers", &o.layers, "layers, counted from 1: 1-4,8 (default: all, or the paper's)");
+  choice.add("layers", &o.layers,
+             "layers, counted from 1: 1-4,8 (default: all, or those of the paper)");
   choice.add("layer", &o.layer, "the same, counted from 0, as in the name blocks.0");
   choice.add("head", &o.head, "heads: all, or numbers from 0");
-  choice.add("matrix", &o.matrix, "attention: show the whole matrix between patches");
+  choice.add("matrix", &o.matrix, "attention: show the full matrix between patches");
   choice.add("init", &o.init,
              "pervit-phi: initial parameters, (s, v) varied separately and together");
   choice.add("grid", &o.grid, "pervit-regions: show the four regions");
@@ -75,8 +76,8 @@ Fields fields_of(InspectOptions& o) {
   FieldGroup images(fields, "Images");
   images.add("images", &o.images, "a picture or a folder of pictures");
   images.add("dataset", &o.dataset,
-             "use its test images (default: the data set that the model was trained on)");
-  images.add("data-dir", &o.data_dir, "folder of the .bin files or its parent");
+             "data set of the images (default: the one that the model was trained on)");
+  images.add("data-dir", &o.data_dir, "data folder (default: $FOVEA_DATA, else ./datasets)");
   images.number("count", &o.count, "maximum number of images; 0: the analysis's default", {0, 1e9});
   images.number("batch-size", &o.batch_size, "images per forward pass", {1, 65536});
   return fields;
@@ -98,7 +99,7 @@ bool is_analysis(const std::string& name) {
 }
 
 bool needs_model(const std::string& name, const InspectOptions& options) {
-  static_cast<void>(find_command(name));
+  static_cast<void>(find_command(name));  // throws on an unknown name
   return !(name == "pervit-regions" && options.grid);
 }
 

@@ -8,14 +8,13 @@
 
 #include "data/geometry/evaluation_transform.h"
 #include "engine/base/fields.h"
-#include "engine/base/output_folder.h"
 #include "models/model.h"
 #include "report/inspect/attention_maps.h"
 #include "report/inspect/images.h"
 
 namespace fovea {
 
-/// Command line settings. Texts that select blocks, heads or queries are parsed once the model is
+/// Command line settings. Selections of blocks, heads and queries stay texts until the model is
 /// known.
 struct InspectOptions {
   std::string output = "inspect";

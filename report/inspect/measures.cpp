@@ -12,14 +12,14 @@
 namespace fovea {
 namespace {
 
-constexpr std::int64_t kRowGrain = 16;
+constexpr std::int64_t kRowGrain = 16;  // rows per task of a thread
 
 void require_grid(const SquareMap& map, const PatchGrid& grid) {
   check(map.size == grid.size(), "inspect: got a map of ", map.size, " patches for a grid of ",
         grid.height, " x ", grid.width);
 }
 
-/// Mean over rows q of of_row(q), an array of doubles.
+/// Sum over the rows q of of_row(q), an array of doubles.
 template <class OfRow>
 auto sum_over_rows(std::int64_t rows, const OfRow& of_row) {
   using Sums = decltype(of_row(std::int64_t{0}));
@@ -203,7 +203,7 @@ RegionShares region_shares(const SquareMap& phi, const PatchGrid& grid, bool mea
     }
   }
   RegionShares shares;
-  for (std::size_t i = 0; i < kRegions; ++i) {
+  for (std::size_t i = 0; i < kRegions; ++i) {  // a ring beyond a small grid has no pairs
     const double all = static_cast<double>(phi.size * phi.size);
     shares.value[i] = sums[i] / (mean_of_ring ? std::max(pairs[i], 1.0) : all);
   }

@@ -4,7 +4,6 @@
 
 #include <array>
 #include <cstdlib>
-#include <span>
 #include <string_view>
 #include <vector>
 
@@ -56,7 +55,7 @@ struct Mixture {
                                             const BlockAttention::HeadIndex& at,
                                             std::int64_t query);
 
-/// The rings around a patch: visual field of 5, 40, 120 and 220 degrees (PerViT eq. 11).
+/// The rings around a patch: visual fields of up to 5, 40, 120 and 220 degrees (PerViT eq. 11).
 enum class Region { central, para_central, mid_peripheral, far_peripheral };
 inline constexpr std::size_t kRegions = 4;
 inline constexpr std::array<std::string_view, kRegions> kRegionNames = {

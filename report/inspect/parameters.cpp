@@ -38,7 +38,7 @@ std::vector<double> cosines_of(const std::vector<double>& table, std::int64_t wi
   return cosines;
 }
 
-/// Labels "0", "1", ... for the first side of a grid of small tiles, as far as there is room.
+/// Labels "0", "1", ... of tiles `step` pixels apart, at least 22 pixels from label to label.
 std::vector<std::string> numbers_every(std::int64_t count, double step) {
   const auto every = static_cast<std::int64_t>(std::ceil(22 / step));
   std::vector<std::string> labels;
@@ -64,7 +64,8 @@ std::string draw_similarities(const Inspection& what, const TokenLayout& layout,
   grid.notes = {model_note(what),
                 "Each map: cosine similarity of one position's embedding with all positions."};
   grid.bar = color_bar(Palette::diverging, {-1, 1}, "cosine similarity");
-  grid.side = cells * std::max(1.0, std::floor(760 / cells / cells));  // whole pixels per cell
+  // Whole pixels per cell; all tiles together take about 760.
+  grid.side = cells * std::max(1.0, std::floor(760 / cells / cells));
   grid.aspect = static_cast<double>(height) / static_cast<double>(width);
   grid.gap = 3;
   grid.x_label = "column of the position";
@@ -118,7 +119,7 @@ std::string draw_kernels(const Inspection& what, const PegKernels& kernels) {
   grid.side = std::max(36.0, static_cast<double>(kernels.size) * 4);
   grid.gap = 5;
   grid.y_label = "channel of the row's first kernel";
-  const auto columns =
+  const auto columns =  // wider than tall
       static_cast<std::int64_t>(std::ceil(std::sqrt(static_cast<double>(kernels.channels) * 1.4)));
   for (std::int64_t c = 0; c < kernels.channels; ++c) {
     if (c % columns == 0) {
@@ -157,7 +158,7 @@ std::string draw_magnitudes(const Inspection& what, const PegKernels& kernels,
   return svg_of_tiles(grid);
 }
 
-/// Filters of generator `peg` of CPVT or of a detector's encoder; undefined if there is none.
+/// Kernels of generator `peg` of CPVT or of a detector's encoder; undefined if there is none.
 Tensor filters_of(const Model& model, std::int64_t peg) {
   const Tensor weight = peg_weight(model, peg);
   if (weight.defined()) return weight;

@@ -4,7 +4,6 @@
 #include <map>
 
 #include "engine/base/csv.h"
-#include "engine/base/error.h"
 #include "engine/base/text.h"
 #include "report/inspect/position_maps.h"
 
@@ -64,6 +63,7 @@ std::vector<PictureTile> mixed_row_of(const BlockAttention& block, std::int64_t 
 
 void pervit_attention(const Inspection& what, OutputFolder& output) {
   const TokenLayout layout = token_layout(*what.model);
+  // The layers of PerViT's figure.
   const std::string otherwise = layout.blocks >= 8 ? "3,4,8" : "all";
   const std::vector<std::int64_t> chosen = chosen_blocks(what.options, layout.blocks, otherwise);
   std::map<std::int64_t, TileGrid> pictures;

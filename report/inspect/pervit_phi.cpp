@@ -86,12 +86,13 @@ void set_gates(Model& model, const GateInit& init) {
   }
 }
 
-/// The quantity that varies from block to block in one row of the picture.
+/// Values that vary from block to block in one row of the picture.
 struct InitRow {
   std::string label;
   GateInit init;
 };
 std::vector<InitRow> init_rows(std::int64_t blocks) {
+  // The ranges of PerViT's peripheral initialisation.
   const std::vector<double> s = linspace(-5, 4, blocks), v = linspace(3, 0.01, blocks);
   const std::vector<double> no_s(s.size(), 0.0), unit_v(v.size(), 1.0);
   return {{"s alone (v = 1)", {s, unit_v}}, {"v alone (s = 0)", {no_s, v}}, {"s and v", {s, v}}};

@@ -7,7 +7,6 @@
 #include "data/figures/plot.h"
 #include "data/figures/svg.h"
 #include "engine/base/csv.h"
-#include "engine/base/error.h"
 #include "engine/base/text.h"
 #include "report/inspect/position_maps.h"
 
@@ -41,7 +40,7 @@ std::string draw_pie(const Inspection& what, const Counts& counts) {
              std::string(kRegionNames[i]) + ": " + short_number(counts[i]) + " (" +
                  short_number(100 * counts[i] / total) + " %)",
              {.anchor = "start", .size = 13});
-    // an arc of a whole circle would vanish
+    // SVG draws no arc that ends where it starts, as that of a whole circle would.
     const double share = std::min(counts[i] / total, 0.99999);
     const double end = angle + 2 * std::numbers::pi * share;
     if (counts[i] <= 0) continue;
@@ -82,7 +81,7 @@ Chart bars_of(const std::vector<PositionBlock>& blocks) {
 
 void draw_grid(const Inspection& what, OutputFolder& output) {
   TokenLayout layout;
-  PatchGrid grid{14, 14, 0};
+  PatchGrid grid{14, 14, 0};  // of 224 x 224 pixels in patches of 16
   if (what.model != nullptr) {
     layout = token_layout(*what.model);
     grid = {layout.grid_height, layout.grid_width, 0};

@@ -9,7 +9,7 @@
 
 namespace fovea::inspect {
 
-/// Values of one head's N x N matrix Phi_p that the pictures need.
+/// Values for the pictures from one head's N x N matrix Phi_p.
 struct PositionHead {
   std::int64_t head = 0;
   double nonlocality = 0;

@@ -85,7 +85,7 @@ class Drawing {
     return std::max(tiles_right() + bar_width(), 20 + texts) + 20;
   }
   [[nodiscard]] double total_height() const {
-    const double least_for_bar = grid_.bar ? top_ + 130 : 0;
+    const double least_for_bar = grid_.bar ? top_ + 130 : 0;  // draw_bar() takes 110 at least
     return std::max(tiles_bottom(), least_for_bar) + (grid_.x_label.empty() ? 16 : 36);
   }
 
@@ -134,7 +134,7 @@ class Drawing {
       svg_.image(part(box, tile.area), sharp_png(tile.map, std::min(width_, height_)),
                  has_background ? kOverlay : 1);
     }
-    if (tile.mark) {
+    if (tile.mark) {  // in white below red, visible on any colour
       const SvgBox mark = part(box, *tile.mark);
       svg_.frame(mark, "#ffffff", 3.5);
       svg_.frame(mark, "#e31a1c", 2);
@@ -176,7 +176,7 @@ ColorBar color_bar(Palette palette, const ColorRange& range, std::string label) 
   const Axis axis = axis_around(ends, /*whole_steps=*/false);
   for (int i = 0; i < axis.ticks(); ++i) {
     const double share = range.share(axis.tick(i));
-    if (share < -1e-9 || share > 1 + 1e-9) continue;
+    if (share < -1e-9 || share > 1 + 1e-9) continue;  // outside the range
     bar.ticks.emplace_back(share, tick_label(axis.tick(i), axis.step));
   }
   return bar;

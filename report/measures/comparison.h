@@ -1,5 +1,5 @@
-// A table of measures: the samples, with real against real as the floor and a Gaussian of pixels as
-// the ceiling.
+// A table of measures: the samples between a floor, real against real images, and a ceiling, a
+// Gaussian of pixels.
 #pragma once
 
 #include <cstdint>
@@ -23,40 +23,41 @@ struct MeasureRow {
       accuracy{};
 };
 
-/// Two sets of statistics without a network: only the distance.
+/// The distance alone, from two sets of statistics.
 [[nodiscard]] MeasureRow measure(const FeatureStatistics& set, const FeatureStatistics& reference);
 
-/// The reference: statistics, and if its pictures are known their features.
+/// The reference: statistics, and the features of its pictures if they are known.
 struct Reference {
   const FeatureStatistics* statistics = nullptr;
   const FeatureStatistics* spatial = nullptr;
   const SetFeatures* features = nullptr;
 
-  Reference(const FeatureStatistics& stored) : statistics(&stored) {}  // NOLINT: is one
+  Reference(const FeatureStatistics& stored) : statistics(&stored) {}  // NOLINT: implicit
   explicit Reference(const SetFeatures& set)
       : statistics(&set.statistics),
         spatial(set.spatial ? &*set.spatial : nullptr),
         features(&set) {}
 };
 
-/// Compares a set with the reference. `k` is that of precision and recall; sets with at most k
-/// vectors have none.
+/// Compares a set with the reference. Precision and recall use the k-th neighbour and are empty for
+/// sets of at most k vectors.
 [[nodiscard]] MeasureRow measure(const SetFeatures& set, const Reference& reference,
                                  std::int64_t k);
 
 /// The rows measured in one network's features.
 struct FeatureComparison {
   SpaceInfo space;
-  std::string sha256;  ///< of the weights' file
+  std::string sha256;  ///< hash of the weights file
   std::string reference;
   std::int64_t features = 0, k = 3, split = 5000;
   std::vector<MeasureRow> rows{};
   std::vector<std::string> notes{};
 };
 
-/// `settings` is JSON about the samples, or empty.
+/// The rows, the conditions and the notes as text. `settings` is JSON about the samples, or empty.
 [[nodiscard]] std::string comparison_table(const FeatureComparison& comparison,
                                            const std::string& settings);
+/// {"samples": settings, "comparisons": [...]}.
 [[nodiscard]] std::string comparisons_json(std::span<const FeatureComparison> comparisons,
                                            const std::string& settings);
 

@@ -4,7 +4,6 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "data/dataset.h"
@@ -13,18 +12,17 @@
 
 namespace fovea {
 
-/// What is kept of a set of pictures.
+/// Features and measures of a set of pictures.
 struct SetFeatures {
   Tensor rows{};  ///< f32 [N, d]
   FeatureStatistics statistics{};
   std::optional<FeatureStatistics> spatial{};
   double inception_score = 0;
-  std::int64_t right = 0,
-               asked = 0;  ///< pictures classified as their label says, of those with one
+  std::int64_t right = 0, asked = 0;  ///< pictures classified as labelled; pictures with a label
 
   [[nodiscard]] std::int64_t count() const { return rows.size(0); }
   [[nodiscard]] std::optional<double> accuracy() const;
-  /// The rows first, first + 2, ... as a set of their own, without spatial statistics and scores.
+  /// The rows first, first + 2, ... as a set without spatial statistics and scores.
   [[nodiscard]] SetFeatures every_second(std::int64_t first) const;
 };
 
@@ -34,12 +32,12 @@ struct PassOptions {
   std::int64_t split = 5000;  ///< pictures per part of the inception score
   /// The network's class for each label of the set; empty: labels are not compared.
   std::vector<std::int64_t> classes{};
-  /// Called with d before memory for [N, d] is taken; may throw.
+  /// Called with d before [N, d] is allocated; may throw.
   std::function<void(std::int64_t features)> on_features{};
   std::function<void(std::int64_t done)> on_batch{};
 };
 
-/// Throws on pictures that cannot be read, naming the first, and on features that are not finite.
+/// Throws on unreadable pictures, naming the first, and on features that are not finite.
 [[nodiscard]] SetFeatures read_features(FeatureSpace& space,
                                         const std::shared_ptr<const Dataset>& images,
                                         const PassOptions& options);

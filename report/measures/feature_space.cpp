@@ -1,4 +1,4 @@
-// From pictures to features.
+// Preprocessing of pictures, and a forward pass that yields features.
 #include "report/measures/feature_space.h"
 
 #include <algorithm>
@@ -51,7 +51,7 @@ class InceptionSpace : public FeatureSpace {
 
   [[nodiscard]] Pipeline pipeline() const override {
     Pipeline pipeline;
-    pipeline.normalization = {{0, 0, 0}, {1, 1, 1}};
+    pipeline.normalization = {{0, 0, 0}, {1, 1, 1}};  // inception_input() normalises
     pipeline.steps.push_back([protocol = protocol_](Sample sample, Rng&) {
       sample.image = inception_input(sample.image, protocol);
       return sample;

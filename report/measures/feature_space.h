@@ -1,4 +1,4 @@
-// Networks whose features are compared: a trained classifier, or Inception-v3 by a protocol.
+// Feature extractors: a trained classifier, or Inception-v3 by a protocol.
 #pragma once
 
 #include <filesystem>
@@ -13,7 +13,8 @@
 
 namespace fovea {
 
-/// How pictures become inputs of Inception-v3, and whose numbers the results compare with.
+/// Preprocessing for Inception-v3, as in the package of that name. Only numbers by the same
+/// protocol are comparable.
 enum class FidProtocol {
   pytorch_fid,  ///< bilinear without antialiasing, then 2 x / 255 - 1
   clean_fid,    ///< Pillow's bicubic in f32, clipped to 0 .. 255, not rounded; (x - 128) / 128
@@ -22,24 +23,24 @@ template <>
 inline constexpr auto kNames<FidProtocol> = std::to_array<Named<FidProtocol>>(
     {{FidProtocol::pytorch_fid, "pytorch-fid"}, {FidProtocol::clean_fid, "clean-fid"}});
 
-/// What a measure's numbers depend on, for tables and files.
+/// Conditions of a measurement, for tables and files.
 struct SpaceInfo {
   std::string distance;           ///< "FID", or "FD(run)" for the features of a run
   std::string spatial_distance;   ///< "sFID"; empty: the network has no spatial features
-  std::string network, weights;   ///< its name, and its file
-  std::string protocol;           ///< how pictures become inputs
+  std::string network, weights;   ///< name of the network, path of its weights
+  std::string protocol;           ///< preprocessing of the pictures
   bool predicts_classes = false;  ///< whether its classes are those of the samples
 };
 
 class FeatureSpace {
  public:
-  /// On the CPU in f32, a row per image.
+  /// One row per image, f32 on the CPU.
   struct Output {
     Tensor features, spatial, logits;  ///< `spatial` may be undefined
   };
   virtual ~FeatureSpace() = default;
   [[nodiscard]] virtual Pipeline pipeline() const = 0;
-  /// Images that the pipeline made, on the CPU.
+  /// `images` come from the pipeline, on the CPU.
   [[nodiscard]] virtual Output operator()(const Tensor& images) = 0;
   [[nodiscard]] const SpaceInfo& info() const { return info_; }
 
@@ -50,8 +51,8 @@ class FeatureSpace {
   SpaceInfo info_;
 };
 
-/// The pooled vectors that the classifier's head reads (of both heads of a distilled DeiT). The
-/// model must outlive the space. `name` is the run's.
+/// The pooled input of the classifier's head (of both heads of a distilled DeiT). The model must
+/// outlive the space. `name` is the run's.
 [[nodiscard]] std::unique_ptr<FeatureSpace> classifier_space(Classifier& model,
                                                              const EvaluationTransform& preparation,
                                                              const std::string& name,
@@ -59,7 +60,7 @@ class FeatureSpace {
 [[nodiscard]] std::unique_ptr<FeatureSpace> inception_space(const std::filesystem::path& weights,
                                                             FidProtocol protocol, Device device);
 
-/// A picture as Inception's input by a protocol: f32, 299 x 299.
+/// A picture preprocessed by a protocol: f32, 299 x 299.
 [[nodiscard]] Image inception_input(const Image& picture, FidProtocol protocol);
 
 }  // namespace fovea

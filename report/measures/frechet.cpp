@@ -11,9 +11,8 @@
 namespace fovea {
 namespace {
 
-/// A matrix A with A^T A = S. Where S has no full rank, these are the centred vectors themselves:
-/// the eigenvalues of S that should be 0 would come out as rounding noise, 1e-16, and their roots
-/// as 1e-8.
+/// A matrix A with A^T A = S: without full rank the centred vectors themselves, because eigenvalues
+/// of S that should be 0 are rounded to about 1e-16, and their roots would be 1e-8.
 Tensor factor(const FeatureStatistics& s) {
   if (!s.centred.defined()) return symmetric_root(s.covariance);
   return s.centred / std::sqrt(static_cast<double>(s.count - 1));

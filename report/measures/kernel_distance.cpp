@@ -11,8 +11,8 @@
 namespace fovea {
 namespace {
 
-/// The sum of the kernel over a block. In a set's own blocks on the diagonal only pairs i < j
-/// count.
+/// The sum of the kernel over a block, or with `upper` over its pairs i < j alone, for a diagonal
+/// block of a set's own pairs.
 double kernel_sum(const PairBlock& block, double features, bool upper) {
   std::vector<double> sums(static_cast<std::size_t>(block.rows()));
   parallel_for(block.rows(), 16, [&](std::int64_t begin, std::int64_t end) {

@@ -7,8 +7,8 @@
 namespace fovea {
 
 /// The unbiased estimate with the kernel (x.y / d + 1)^3 over all vectors of a [N, d] and b [M, d]:
-/// the means of each set's own pairs leave out each vector's pair with itself, so the result may be
-/// negative. Throws unless both sets have at least two vectors.
+/// pairs of a vector with itself are excluded, so the result may be negative. Throws unless both
+/// sets have at least two vectors.
 [[nodiscard]] double kernel_distance(const Tensor& a, const Tensor& b);
 
 }  // namespace fovea

@@ -1,4 +1,4 @@
-// Squared distances come from blocks of inner products, |x|^2 + |y|^2 - 2 x.y, in f32 for vectors
+// Squared distances, |x|^2 + |y|^2 - 2 x.y, come from blocks of inner products, in f32 for vectors
 // in f32. Where rounding could change a decision, the distance is summed again in f64, feature by
 // feature.
 #include "report/measures/neighbours.h"

@@ -1,4 +1,4 @@
-// Blocks of inner products: one GEMM in f64 for each.
+// Blocks of inner products, each by one matrix product.
 #include "report/measures/pair_blocks.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Inner products of all pairs of vectors, block by block, so that 50,000 x 50,000 never exist at
-// once.
+// Inner products of all pairs of vectors, block by block: 50,000 x 50,000 products would take
+// 20 GB.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +43,7 @@ using VisitBlock = std::function<void(const PairBlock& block)>;
 /// Calls `visit` for all blocks of a [N, d] against b [M, d], f32 or f64 on the CPU, row by row of
 /// blocks. The products are sums in `dtype`.
 void for_each_pair_block(const Tensor& a, const Tensor& b, DType dtype, const VisitBlock& visit);
-/// The same for all pairs within a set, of which only the blocks with column >= row are visited.
+/// The same for all pairs within a set, but only for the blocks with column >= row.
 void for_each_inner_block(const Tensor& a, DType dtype, const VisitBlock& visit);
 
 /// Vectors with their squared norms, for exact distances.
@@ -60,7 +60,7 @@ class Points {
   /// squared norms.
   [[nodiscard]] double doubt() const;
   /// The squared distance to point j of `others`, summed feature by feature: exactly 0 for equal
-  /// points, and the same whichever of both comes first.
+  /// points, and symmetric.
   [[nodiscard]] double distance(std::int64_t i, const Points& others, std::int64_t j) const;
 
  private:

@@ -1,4 +1,4 @@
-// Fitting and drawing.
+// Collecting pixels, and drawing pictures as random sums of them.
 #include "report/measures/pixel_gaussian.h"
 
 #include <algorithm>
@@ -11,6 +11,8 @@
 
 namespace fovea {
 namespace {
+
+constexpr std::uint64_t kGaussStream = 0x6761757373;  // "gauss" in ASCII
 
 const std::vector<std::string>& no_classes() {
   static const std::vector<std::string> none;
@@ -65,7 +67,7 @@ class GaussianPictures : public Dataset {
   }
   /// mean + sum of z_i (x_i - mean) / sqrt(rows - 1).
   [[nodiscard]] Sample get(std::int64_t index) const override {
-    Rng rng(seed_, stream_of(0x6761757373, static_cast<std::uint64_t>(index)));
+    Rng rng(seed_, stream_of(kGaussStream, static_cast<std::uint64_t>(index)));
     const float scale = 1 / std::sqrt(static_cast<float>(table_->rows() - 1));
     std::vector<float> sum(mean_.size());
     float weights = 0;
@@ -102,6 +104,7 @@ PixelTable::PixelTable(std::int64_t rows, ImageSize size) : rows_(rows), size_(s
 }
 
 std::int64_t PixelTable::rows_for(std::int64_t pictures, ImageSize size) {
+  // A drawn picture is a sum of all rows, so their number bounds its time.
   constexpr std::int64_t kMostRows = 10'000, kMostBytes = std::int64_t{256} << 20;
   const std::int64_t most =
       std::max<std::int64_t>(2, std::min(kMostRows, kMostBytes / (size.height * size.width * 3)));

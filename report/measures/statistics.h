@@ -9,20 +9,20 @@
 
 namespace fovea {
 
-/// What the Frechet distance needs to know of N vectors of d features.
+/// Mean and covariance of N vectors of d features, for the Frechet distance.
 struct FeatureStatistics {
-  std::int64_t count = 0;  ///< N; 0: unknown, as the usual files do not state it
+  std::int64_t count = 0;  ///< N; 0: unknown, because most files lack it
   Tensor mean{};           ///< f64 [d]
   Tensor covariance{};     ///< f64 [d, d], with the divisor N - 1
   Tensor centred{};        ///< f64 [N, d], the vectors minus their mean, if N <= d; else undefined
 
-  /// What the file that `measure` wrote says of the features: a JSON object; empty for others.
+  /// Description of the features, a JSON object in files of `measure`; empty for other files.
   std::string origin{};
 
   [[nodiscard]] std::int64_t features() const { return mean.size(0); }
 };
 
-/// Sums vectors as they arrive. The result does not depend on how they are cut into batches.
+/// Sums vectors as they arrive. The result does not depend on the sizes of the batches.
 class StatisticsSum {
  public:
   /// Adds rows [n, d] of any float dtype on the CPU.
@@ -41,13 +41,13 @@ class StatisticsSum {
   Tensor kept_;            ///< f64 [N, d] as long as N <= d
 };
 
-/// Reads arrays `mu` [d] and `sigma` [d, d] from an .npz file, as pytorch-fid, clean-fid and the
-/// ADM suite publish them; with the suffix "_s" the ADM suite's of spatial features. Throws Error,
-/// starting with the path.
+/// Reads the arrays `mu` [d] and `sigma` [d, d] of an .npz file, as published by pytorch-fid,
+/// clean-fid and the ADM suite; the suffix "_s" selects the ADM suite's spatial features. Throws
+/// Error, starting with the path.
 [[nodiscard]] FeatureStatistics read_statistics(const std::filesystem::path& path,
                                                 const std::string& suffix = "");
-/// Writes such a file, with the arrays `count` and `origin` (a JSON text as u8) besides, which
-/// other readers ignore.
+/// Writes such a file with two more arrays, `count` and `origin` (a JSON text as u8), which other
+/// readers ignore.
 void write_statistics(const std::filesystem::path& path, const FeatureStatistics& statistics);
 
 }  // namespace fovea
