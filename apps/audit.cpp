@@ -4,36 +4,34 @@
 #include <string>
 #include <utility>
 
-#include "apps/common/app.h"
 #include "apps/common/cli.h"
+#include "apps/common/launch.h"
 #include "apps/common/progress_line.h"
-#include "apps/common/together.h"
 #include "engine/base/text.h"
 #include "engine/parallel.h"
 #include "train/run/audit.h"
 #include "train/start/setup.h"
 #include "train/start/tasks.h"
 
+namespace fovea::programs {
 namespace {
-
-using namespace fovea;
 
 using Fingerprints = std::map<std::int64_t, std::string>;  // by step
 
 /// What differs from the run's own settings.
-struct Machine {
+struct MachineSettings {
   std::string data_dir, device;
   std::int64_t threads = 0;
 };
 
-struct Request {
+struct AuditRequest {
   RunPaths run;
   Stretch stretch;
-  Machine machine;
+  MachineSettings machine;
 };
 
 /// Where to begin, and what to compare with. All but the first process know the settings only.
-struct Plan {
+struct AuditPlan {
   KeptState from;
   Fingerprints logged;
   std::string settings;   ///< JSON of the state's settings
@@ -41,9 +39,9 @@ struct Plan {
 };
 
 /// Compares each fingerprint as soon as it is known, and stops the run at the first that differs.
-class Comparison : public RunObserver {
+class FingerprintComparison : public RunObserver {
  public:
-  Comparison(const Plan& plan, ProgressLine& line)
+  FingerprintComparison(const AuditPlan& plan, ProgressLine& line)
       : logged_(plan.logged), first_(plan.from.step), last_(plan.last), line_(line) {}
 
   void compare(std::int64_t step, const std::string& computed) {
@@ -84,8 +82,8 @@ class Comparison : public RunObserver {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-Request read_command_line(int argc, char** argv) {
-  Request request;
+AuditRequest read_audit_request(int argc, char** argv) {
+  AuditRequest request;
   std::string steps;
   Fields fields;
   FieldGroup group(fields, "Audit");
@@ -109,8 +107,8 @@ Request read_command_line(int argc, char** argv) {
 }
 
 /// The first process reads the run's folder, which the other machines may lack.
-Plan make_plan(const Request& request, Communicator& processes) {
-  Plan plan;
+AuditPlan audit_plan(const AuditRequest& request, Communicator& processes) {
+  AuditPlan plan;
   if (processes.is_first()) {
     plan.logged = logged_fingerprints(request.run, request.stretch);
     plan.from = state_before(request.run, request.stretch.first);
@@ -123,7 +121,7 @@ Plan make_plan(const Request& request, Communicator& processes) {
   return plan;
 }
 
-TrainConfig config_of(const Plan& plan, const Machine& machine) {
+TrainConfig config_of(const AuditPlan& plan, const MachineSettings& machine) {
   TrainConfig config = saved_config(plan.settings, plan.from.path.string());
   const Fields fields = fields_of(config);
   const auto set = [&](const char* name, const std::string& text) {
@@ -137,20 +135,21 @@ TrainConfig config_of(const Plan& plan, const Machine& machine) {
 }
 
 /// Resumes the run, and compares the fingerprint of its state.
-void begin(Trainer& trainer, const Plan& plan, Comparison& comparison, ProgressLine& line) {
+void begin(Trainer& trainer, const AuditPlan& plan, FingerprintComparison& comparison,
+           ProgressLine& line) {
   const Notices told = trainer.resume(plan.from.path, {.other_images = true});
   for (const std::string& text : told.texts()) line.print("note: " + text);
   comparison.compare(trainer.progress().step, trainer.progress().fingerprints.last);
 }
 
 /// Whether a fingerprint differs, in all processes.
-bool differs(const TrainConfig& config, const Plan& plan, Communicator& processes,
+bool differs(const TrainConfig& config, const AuditPlan& plan, Communicator& processes,
              ProgressLine& line) {
   Notices of_start;  // the run has shown them
   const Datasets data = open_datasets(config);
   Trainer trainer =
       make_trainer(config, data, build_model(config, *data.train, of_start), nullptr, processes);
-  Comparison comparison(plan, line);
+  FingerprintComparison comparison(plan, line);
   if (processes.is_first()) begin(trainer, plan, comparison, line);
   trainer.share_state();
   static_cast<void>(processes.is_first() ? trainer.fit(comparison) : trainer.fit());
@@ -162,9 +161,9 @@ bool differs(const TrainConfig& config, const Plan& plan, Communicator& processe
   return any(processes, comparison.differs());  // the others' have compared nothing
 }
 
-int audit_in(Communicator& processes, const Request& request) {
+int audit_in(Communicator& processes, const AuditRequest& request) {
   ProgressLine line(1);
-  const Plan plan = make_plan(request, processes);
+  const AuditPlan plan = audit_plan(request, processes);
   const TrainConfig config = config_of(plan, request.machine);
   check_shards(config, processes.size());
   if (config.run.threads > 0) set_num_threads(static_cast<int>(config.run.threads));
@@ -184,12 +183,12 @@ int audit_in(Communicator& processes, const Request& request) {
   return 0;
 }
 
+}  // namespace
+
 int audit(int argc, char** argv) {
-  return run_together(argc, argv, [&](const Together& together) {
-    return audit_in(together.processes, read_command_line(argc, argv));
+  return run_in_processes(argc, argv, [&](const Launch& launch) {
+    return audit_in(launch.processes, read_audit_request(argc, argv));
   });
 }
 
-}  // namespace
-
-int main(int argc, char** argv) { return fovea::run_app(argc, argv, audit); }
+}  // namespace fovea::programs

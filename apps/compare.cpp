@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <iostream>
 
-#include "apps/common/app.h"
 #include "apps/common/cli.h"
 #include "apps/common/run_argument.h"
 #include "engine/base/files.h"
@@ -13,9 +12,8 @@
 #include "train/run/run_paths.h"
 #include "train/start/tasks.h"
 
+namespace fovea::programs {
 namespace {
-
-using namespace fovea;
 
 /// The task of a run. A log without settings counts as a classifier's, since other programs write
 /// such logs too.
@@ -34,7 +32,7 @@ std::vector<EpochRow> read_log(const TaskInfo& task, const RunPaths& run) {
   return rows;
 }
 
-void add_run(Comparison& comparison, const RunArgument& named) {
+void add_run(RunComparison& comparison, const RunArgument& named) {
   std::vector<RunGroup>& groups = comparison.groups;
   const RunPaths run{named.folder};
   const TaskInfo task = task_of_run(run);
@@ -50,8 +48,8 @@ void add_run(Comparison& comparison, const RunArgument& named) {
 }
 
 /// Reads each run once: a repeated argument is not another seed.
-Comparison read_runs(const std::vector<std::string>& arguments) {
-  Comparison comparison;
+RunComparison read_runs(const std::vector<std::string>& arguments) {
+  RunComparison comparison;
   std::vector<RunArgument> runs;
   for (const std::string& argument : arguments) {
     const RunArgument run = parse_run_argument(argument);
@@ -66,7 +64,7 @@ Comparison read_runs(const std::vector<std::string>& arguments) {
 }
 
 /// The charts of the chosen curves, in the order of their names.
-std::vector<Chart> chosen_charts(const Comparison& comparison, const std::string& curves) {
+std::vector<Chart> chosen_charts(const RunComparison& comparison, const std::string& curves) {
   std::vector<Chart> charts;
   for (const std::string& curve : split_text(curves, ',')) {
     check_usage(!curve.empty(), "--curve: got ", curves, ", expected names separated by commas");
@@ -76,7 +74,9 @@ std::vector<Chart> chosen_charts(const Comparison& comparison, const std::string
   return charts;
 }
 
-int run(int argc, char** argv) {
+}  // namespace
+
+int compare(int argc, char** argv) {
   std::string output, curves;
   Fields fields;
   FieldGroup group(fields, "Output");
@@ -93,7 +93,7 @@ int run(int argc, char** argv) {
   if (arguments.empty()) throw UsageError("compare: name at least one run directory");
   check_usage(curves.empty() || !output.empty(),
               "--curve: the figure needs a folder; add --output DIR");
-  const Comparison comparison = read_runs(arguments);
+  const RunComparison comparison = read_runs(arguments);
   const std::vector<Chart> charts = chosen_charts(comparison, curves);
   std::cout << comparison_table(comparison);
   if (output.empty()) return 0;
@@ -105,6 +105,4 @@ int run(int argc, char** argv) {
   return 0;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) { return fovea::run_app(argc, argv, run); }
+}  // namespace fovea::programs

@@ -3,7 +3,6 @@
 #include <iostream>
 #include <map>
 
-#include "apps/common/app.h"
 #include "apps/common/cli.h"
 #include "engine/base/error.h"
 #include "engine/base/text.h"
@@ -12,16 +11,15 @@
 #include "models/checkpoints/hub_config.h"
 #include "models/checkpoints/weights_folder.h"
 
+namespace fovea::programs {
 namespace {
 
-using namespace fovea;
-
-struct Request {
+struct ConvertRequest {
   std::string output, weights_key;
   bool overwrite = false;
 };
 
-Fields fields_of(Request& r) {
+Fields fields_of(ConvertRequest& r) {
   Fields fields;
   FieldGroup group(fields, "Convert");
   group.add("output", &r.output, "the .safetensors file to write");
@@ -56,8 +54,10 @@ std::string left_out_text(const WeightsList& list) {
   return "note: skipped entries that are not tensors: " + joined(names, ", ");
 }
 
-int run(int argc, char** argv) {
-  Request request;
+}  // namespace
+
+int convert(int argc, char** argv) {
+  ConvertRequest request;
   const std::vector<std::string> arguments = parse_into_fields(
       argc, argv,
       {"convert",
@@ -78,6 +78,4 @@ int run(int argc, char** argv) {
   return 0;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) { return fovea::run_app(argc, argv, run); }
+}  // namespace fovea::programs

@@ -6,7 +6,6 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "apps/common/app.h"
 #include "apps/common/cli.h"
 #include "apps/common/progress_line.h"
 #include "apps/common/signals.h"
@@ -22,11 +21,10 @@
 #include "ops/arithmetic.h"
 #include "ops/reduce.h"
 
+namespace fovea::programs {
 namespace {
 
-using namespace fovea;
-
-struct Request {
+struct EncodeRequest {
   DatasetOptions data;
   std::string data_dir, split = "train", vae, output, crop = "adm", device = "cpu",
                         precision = "f32";
@@ -35,7 +33,7 @@ struct Request {
   bool flips = true, overwrite = false;
 };
 
-Fields fields_of(Request& r) {
+Fields fields_of(EncodeRequest& r) {
   Fields fields;
   FieldGroup data(fields, "Data");
   data.choice("dataset", &r.data.name, "data set to encode", dataset_names());
@@ -67,14 +65,14 @@ Fields fields_of(Request& r) {
 }
 
 /// The side of the images: the flag's, or the VAE's.
-std::int64_t side_of(const Request& r, const VaeConfig& c) {
+std::int64_t side_of(const EncodeRequest& r, const VaeConfig& c) {
   const std::int64_t side = r.img_size > 0 ? r.img_size : c.img_size[0];
   check_usage(side % c.factor() == 0, "--img-size: got ", side, ", expected a multiple of ",
               c.factor(), ", the factor of the VAE");
   return side;
 }
 
-Pipeline pipeline_for(const Request& r, std::int64_t side) {
+Pipeline pipeline_for(const EncodeRequest& r, std::int64_t side) {
   Pipeline pipeline;
   pipeline.normalization = {{0.5F, 0.5F, 0.5F}, {0.5F, 0.5F, 0.5F}};
   pipeline.steps.push_back(
@@ -115,8 +113,8 @@ class LatentStatistics {
 
 class Encoding {
  public:
-  Encoding(const Request& request, const LoadedVae& vae, std::shared_ptr<const Dataset> images,
-           ProgressLine& line)
+  Encoding(const EncodeRequest& request, const LoadedVae& vae,
+           std::shared_ptr<const Dataset> images, ProgressLine& line)
       : request_(request), vae_(vae), images_(std::move(images)), line_(line) {
     const std::int64_t side = side_of(request, vae.model->config());
     const std::int64_t latent = side / vae.model->config().factor();
@@ -195,7 +193,7 @@ class Encoding {
                   .note = {}});
   }
 
-  const Request& request_;
+  const EncodeRequest& request_;
   const LoadedVae& vae_;
   std::shared_ptr<const Dataset> images_;
   ProgressLine& line_;
@@ -204,7 +202,7 @@ class Encoding {
   Context ctx_;
 };
 
-void check_request(const Request& r) {
+void check_request(const EncodeRequest& r) {
   check_usage(!r.vae.empty(),
               "encode: needs --vae, a run of train_vae, a folder of diffusers or a weights file");
   check_usage(!r.output.empty(), "encode: needs --output FILE");
@@ -212,8 +210,10 @@ void check_request(const Request& r) {
         " already exists; --overwrite replaces it");
 }
 
-int run(int argc, char** argv) {
-  Request request;
+}  // namespace
+
+int encode(int argc, char** argv) {
+  EncodeRequest request;
   request.data.name = "auto";
   request.data.labelled = false;
   static_cast<void>(parse_into_fields(
@@ -245,6 +245,4 @@ int run(int argc, char** argv) {
   return 0;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) { return fovea::run_app(argc, argv, run); }
+}  // namespace fovea::programs

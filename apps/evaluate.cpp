@@ -4,11 +4,10 @@
 #include <optional>
 #include <set>
 
-#include "apps/common/app.h"
 #include "apps/common/cli.h"
 #include "apps/common/console.h"
+#include "apps/common/launch.h"
 #include "apps/common/progress_line.h"
-#include "apps/common/together.h"
 #include "apps/evaluate_request.h"
 #include "apps/tasks/evaluate_depth.h"
 #include "apps/tasks/evaluate_detection.h"
@@ -23,9 +22,8 @@
 #include "train/loop/evaluation_pass.h"
 #include "train/tasks/stored_logits.h"
 
+namespace fovea::programs {
 namespace {
-
-using namespace fovea;
 
 /// Prints each distinct note once, even if several models or sizes share it.
 class Notes {
@@ -189,9 +187,9 @@ void measure_shape_bias(EvaluateRequest request, bool alone) {
               line);
 }
 
-int evaluate_all(const Together& together, int argc, char** argv) {
+int evaluate_all(const Launch& launch, int argc, char** argv) {
   EvaluateRequest request;
-  request.processes = &together.processes;
+  request.processes = &launch.processes;
   request.checkpoints = parse_into_fields(
       argc, argv,
       {"evaluate",
@@ -203,7 +201,7 @@ int evaluate_all(const Together& together, int argc, char** argv) {
   if (request.threads > 0) set_num_threads(static_cast<int>(request.threads));
   check_request(request);
   std::string& device = request.load.device;
-  device = to_string(local_device(parse_device(device), together.processes));
+  device = to_string(local_device(parse_device(device), launch.processes));
   if (request.task() == TaskKind::detection) {
     evaluate_detectors(request);
     return 0;
@@ -218,11 +216,11 @@ int evaluate_all(const Together& together, int argc, char** argv) {
   return 0;
 }
 
-int run(int argc, char** argv) {
-  return run_together(argc, argv,
-                      [&](const Together& together) { return evaluate_all(together, argc, argv); });
-}
-
 }  // namespace
 
-int main(int argc, char** argv) { return fovea::run_app(argc, argv, run); }
+int evaluate(int argc, char** argv) {
+  return run_in_processes(argc, argv,
+                          [&](const Launch& launch) { return evaluate_all(launch, argc, argv); });
+}
+
+}  // namespace fovea::programs

@@ -2,7 +2,6 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "apps/common/app.h"
 #include "apps/common/cli.h"
 #include "apps/common/loading.h"
 #include "apps/common/progress_line.h"
@@ -10,18 +9,17 @@
 #include "models/registry.h"
 #include "report/inspect/inspect.h"
 
+namespace fovea::programs {
 namespace {
-
-using namespace fovea;
 using nlohmann::json;
 
-struct Request {
+struct InspectRequest {
   LoadRequest load;
   InspectOptions options;
   std::int64_t seed = 0, threads = 0;
 };
 
-Fields fields_of(Request& r) {
+Fields fields_of(InspectRequest& r) {
   Fields fields = fields_of(r.options);
   FieldGroup model(fields, "Model");
   model.add("checkpoint", &r.load.checkpoint,
@@ -42,7 +40,7 @@ bool asks_for_list(const std::vector<std::string>& arguments) {
 }
 
 /// A model with initial values, for --model without --checkpoint.
-LoadedModel make_untrained(const Request& request) {
+LoadedModel make_untrained(const InspectRequest& request) {
   const LoadRequest& load = request.load;
   LoadedModel made;
   made.weights = "untrained, seed " + std::to_string(request.seed);
@@ -54,8 +52,10 @@ LoadedModel make_untrained(const Request& request) {
   return made;
 }
 
-int run(int argc, char** argv) {
-  Request request;
+}  // namespace
+
+int inspect(int argc, char** argv) {
+  InspectRequest request;
   const std::vector<std::string> arguments = parse_into_fields(
       argc, argv,
       {"inspect", "Shows what a model attends to and how it encodes positions:\n" + inspect_help(),
@@ -99,6 +99,4 @@ int run(int argc, char** argv) {
   return 0;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) { return fovea::run_app(argc, argv, run); }
+}  // namespace fovea::programs

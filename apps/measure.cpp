@@ -3,7 +3,6 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "apps/common/app.h"
 #include "apps/common/cli.h"
 #include "apps/common/progress_line.h"
 #include "apps/measure_request.h"
@@ -20,9 +19,8 @@
 #include "report/measures/picture_set.h"
 #include "report/measures/pixel_gaussian.h"
 
+namespace fovea::programs {
 namespace {
-
-using namespace fovea;
 
 /// The sets of pictures of a call; `real` and `samples` may be missing.
 struct Sets {
@@ -312,7 +310,9 @@ void check_arguments(MeasureRequest& request, const std::vector<std::string>& ar
   check_request(request);
 }
 
-int run(int argc, char** argv) {
+}  // namespace
+
+int measure(int argc, char** argv) {
   MeasureRequest request;
   const std::vector<std::string> arguments = parse_into_fields(
       argc, argv,
@@ -351,6 +351,4 @@ int run(int argc, char** argv) {
   return 0;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) { return fovea::run_app(argc, argv, run); }
+}  // namespace fovea::programs

@@ -2,7 +2,6 @@
 #include <array>
 #include <filesystem>
 
-#include "apps/common/app.h"
 #include "apps/common/cli.h"
 #include "apps/common/progress_line.h"
 #include "apps/common/signals.h"
@@ -11,18 +10,17 @@
 #include "engine/base/files.h"
 #include "engine/parallel.h"
 
+namespace fovea::programs {
 namespace {
 
-using namespace fovea;
-
-struct Request {
+struct PackRequest {
   DatasetOptions data;
   std::string data_dir, class_map, output, store = "files";
   std::int64_t short_side = 0, quality = 90, threads = 0;
   bool overwrite = false;
 };
 
-Fields fields_of(Request& r) {
+Fields fields_of(PackRequest& r) {
   Fields fields;
   FieldGroup data(fields, "Data");
   data.choice("dataset", &r.data.name, "data set to pack", dataset_names());
@@ -52,13 +50,13 @@ Fields fields_of(Request& r) {
   return fields;
 }
 
-std::filesystem::path pack_path(const Request& request, Split split) {
+std::filesystem::path pack_path(const PackRequest& request, Split split) {
   return std::filesystem::path(request.output) /
          (split == Split::train ? "train.pack" : "val.pack");
 }
 
 /// Returns false if stopped by a signal.
-bool pack_split(const Request& request, Split split, const Dataset& dataset) {
+bool pack_split(const PackRequest& request, Split split, const Dataset& dataset) {
   const std::string name = split == Split::train ? "train" : "val";
   const std::filesystem::path path = pack_path(request, split);
   ProgressLine line(1);
@@ -77,8 +75,10 @@ bool pack_split(const Request& request, Split split, const Dataset& dataset) {
   return true;
 }
 
-int run(int argc, char** argv) {
-  Request request;
+}  // namespace
+
+int pack(int argc, char** argv) {
+  PackRequest request;
   request.data.name = "auto";
   static_cast<void>(parse_into_fields(
       argc, argv,
@@ -109,6 +109,4 @@ int run(int argc, char** argv) {
   return 0;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) { return fovea::run_app(argc, argv, run); }
+}  // namespace fovea::programs

@@ -1,7 +1,6 @@
 // predict [RUN] IMAGE...: the most likely classes of pictures, or the objects in them.
 #include <iostream>
 
-#include "apps/common/app.h"
 #include "apps/common/cli.h"
 #include "apps/common/loading.h"
 #include "apps/common/pictures.h"
@@ -16,11 +15,10 @@
 #include "models/model_as.h"
 #include "train/loop/evaluation_pass.h"
 
+namespace fovea::programs {
 namespace {
 
-using namespace fovea;
-
-struct Request {
+struct PredictRequest {
   LoadRequest load;
   std::string format = "text", output, class_map, precision = "f32";
   std::int64_t topk = 5, batch_size = 32, workers = 2, threads = 0;
@@ -28,7 +26,7 @@ struct Request {
   std::string pictures, json;
 };
 
-Fields fields_of(Request& r) {
+Fields fields_of(PredictRequest& r) {
   Fields fields;
   FieldGroup input(fields, "Input");
   input.add("checkpoint", &r.load.checkpoint,
@@ -66,7 +64,7 @@ std::string name_classes(const std::string& class_map, LoadedModel& trained) {
   return text_of("class map, ", match.text());
 }
 
-EvaluateOptions options_of(const Request& request, const LoadedModel& trained) {
+EvaluateOptions options_of(const PredictRequest& request, const LoadedModel& trained) {
   EvaluateOptions options;
   options.batch_size = request.batch_size;
   options.workers = static_cast<int>(request.workers);
@@ -78,7 +76,8 @@ EvaluateOptions options_of(const Request& request, const LoadedModel& trained) {
 }
 
 /// One prediction per file, in the order of the files.
-std::vector<PicturePrediction> predict_files(const Request& request, const LoadedModel& trained,
+std::vector<PicturePrediction> predict_files(const PredictRequest& request,
+                                             const LoadedModel& trained,
                                              const PictureFiles& files) {
   std::vector<PicturePrediction> predictions(static_cast<std::size_t>(files.size()));
   for (std::size_t i = 0; i < predictions.size(); ++i) {
@@ -107,7 +106,7 @@ std::vector<PicturePrediction> predict_files(const Request& request, const Loade
 }
 
 /// The objects in the files. Prints the names of the files that it writes.
-std::vector<PictureObjects> find_in_files(const Request& request, const LoadedModel& trained,
+std::vector<PictureObjects> find_in_files(const PredictRequest& request, const LoadedModel& trained,
                                           const std::vector<std::filesystem::path>& files) {
   ObjectOptions options;
   options.threshold = request.threshold.value_or(options.threshold);
@@ -145,7 +144,7 @@ void insert_missing(std::vector<Picture>& predictions,
   }
 }
 
-void write_output(const Request& request, const std::string& text) {
+void write_output(const PredictRequest& request, const std::string& text) {
   if (!request.output.empty()) return write_file_atomically(request.output, text);
   std::cout << text << std::flush;
 }
@@ -157,7 +156,7 @@ void take_checkpoint(std::vector<std::string>& arguments, LoadRequest& load) {
   arguments.erase(arguments.begin());
 }
 
-void check_request(const Request& request, const LoadedModel& trained) {
+void check_request(const PredictRequest& request, const LoadedModel& trained) {
   if (trained.model->info().task == TaskKind::detection) return;
   const bool is_plain = !request.threshold && request.pictures.empty() && request.json.empty();
   check_usage(is_plain, "--threshold, --pictures and --json are for detectors, but ",
@@ -165,8 +164,10 @@ void check_request(const Request& request, const LoadedModel& trained) {
               "; --format json writes its predictions");
 }
 
+}  // namespace
+
 int predict(int argc, char** argv) {
-  Request request;
+  PredictRequest request;
   std::vector<std::string> arguments = parse_into_fields(
       argc, argv,
       {"predict",
@@ -206,6 +207,4 @@ int predict(int argc, char** argv) {
   return 0;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) { return fovea::run_app(argc, argv, predict); }
+}  // namespace fovea::programs

@@ -1,15 +1,12 @@
 // report [RUN_DIR...]: writes the report of a run, one self-contained HTML file.
 #include <iostream>
 
-#include "apps/common/app.h"
 #include "apps/common/cli.h"
 #include "apps/common/progress_line.h"
 #include "engine/parallel.h"
 #include "report/run_report.h"
 
-namespace {
-
-using namespace fovea;
+namespace fovea::programs {
 
 int report(int argc, char** argv) {
   RunReportOptions options;
@@ -42,6 +39,4 @@ int report(int argc, char** argv) {
   return 0;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) { return fovea::run_app(argc, argv, report); }
+}  // namespace fovea::programs

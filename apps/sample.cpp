@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <chrono>
 
-#include "apps/common/app.h"
 #include "apps/common/picture_decoder.h"
 #include "apps/common/progress_line.h"
 #include "apps/common/signals.h"
@@ -14,9 +13,8 @@
 #include "models/model_as.h"
 #include "ops/view.h"
 
+namespace fovea::programs {
 namespace {
-
-using namespace fovea;
 namespace fs = std::filesystem;
 
 /// A few samples after evenly spaced steps, for film.png.
@@ -81,10 +79,10 @@ SampleFiles files_of(const SampleCommand& c, const LoadedModel& trained,
 }
 
 /// Makes samples batch by batch, until all are made or a signal asks to stop.
-class Sampling {
+class SamplingRun {
  public:
-  Sampling(const SampleCommand& command, const LoadedModel& trained, const PictureDecoder& decoder,
-           ProgressLine& line)
+  SamplingRun(const SampleCommand& command, const LoadedModel& trained,
+              const PictureDecoder& decoder, ProgressLine& line)
       : command_(command),
         model_(require_generator(trained)),
         decoder_(decoder),
@@ -144,7 +142,9 @@ class Sampling {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-int run(int argc, char** argv) {
+}  // namespace
+
+int sample(int argc, char** argv) {
   SampleCommand command = read_sample_command(argc, argv);
   if (command.threads > 0) set_num_threads(static_cast<int>(command.threads));
   const LoadedModel trained = load_trained(command.load);
@@ -156,7 +156,7 @@ int run(int argc, char** argv) {
   for (const std::string& note : decoder.notes()) line.print("note: " + note);
   line.print(text_of("model     ", trained.weights.string()));
   const SignalRequest signals;
-  Sampling sampling(command, trained, decoder, line);
+  SamplingRun sampling(command, trained, decoder, line);
   const std::int64_t made = sampling.run();
   for (const std::string& file : sampling.output().summary()) line.print("wrote     " + file);
   if (SignalRequest::pending() == 0) return 0;
@@ -166,6 +166,4 @@ int run(int argc, char** argv) {
   return 128 + SignalRequest::pending();
 }
 
-}  // namespace
-
-int main(int argc, char** argv) { return fovea::run_app(argc, argv, run); }
+}  // namespace fovea::programs

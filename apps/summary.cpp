@@ -4,7 +4,6 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "apps/common/app.h"
 #include "apps/common/cli.h"
 #include "apps/common/graph_file.h"
 #include "apps/common/named_model.h"
@@ -14,17 +13,16 @@
 #include "models/summary.h"
 #include "train/settings/model_settings.h"
 
+namespace fovea::programs {
 namespace {
-
-using namespace fovea;
 using nlohmann::json;
 
-struct Request {
+struct SummaryRequest {
   ModelSettings settings;
   std::string classes, device = "cpu", graph;
 };
 
-CommandSpec command(Request& request) {
+CommandSpec command(SummaryRequest& request) {
   CommandSpec spec;
   spec.name = "summary";
   spec.description =
@@ -43,8 +41,10 @@ CommandSpec command(Request& request) {
   return spec;
 }
 
+}  // namespace
+
 int summary(int argc, char** argv) {
-  Request request;
+  SummaryRequest request;
   const std::vector<std::string> names = parse_into_fields(argc, argv, command(request));
   check_usage(names.size() == 1, "summary: got ", names.size(),
               " models, expected one: a name, a run directory, a hub folder or a weights file");
@@ -65,6 +65,4 @@ int summary(int argc, char** argv) {
   return 0;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) { return fovea::run_app(argc, argv, summary); }
+}  // namespace fovea::programs

@@ -1,20 +1,17 @@
 // train_detection: trains a detector on any data set with boxes.
-#include "apps/common/app.h"
 #include "apps/common/training.h"
 
-namespace {
+namespace fovea::programs {
 
-int train(int argc, char** argv) {
-  return fovea::run_training(
+int train_detection(int argc, char** argv) {
+  return run_training(
       {"train_detection",
        "Trains a detector, DETR or Deformable DETR, on images with boxes: drawn scenes, COCO's\n"
        "files or VOC's folders; ./run predict draws what it finds on your pictures.\n"
        "Defaults come from the data set's recipe (shown: scenes; others: recipes/\n"
        "deformable_detr_coco.json); a --config file overrides it, flags override both.",
-       {.task = fovea::TaskKind::detection, .dataset = "scenes", .dataset_in_folder = "coco"}},
+       {.task = TaskKind::detection, .dataset = "scenes", .dataset_in_folder = "coco"}},
       argc, argv);
 }
 
-}  // namespace
-
-int main(int argc, char** argv) { return fovea::run_app(argc, argv, train); }
+}  // namespace fovea::programs

@@ -1,21 +1,18 @@
 // train_diffusion: trains a diffusion transformer on any image data set with classes.
-#include "apps/common/app.h"
 #include "apps/common/training.h"
 
-namespace {
+namespace fovea::programs {
 
-int train(int argc, char** argv) {
-  return fovea::run_training(
+int train_diffusion(int argc, char** argv) {
+  return run_training(
       {"train_diffusion",
        "Trains a diffusion transformer, which draws new pictures of the data set's classes;\n"
        "./run sample RUN draws them, and each epoch ends with a sheet of samples.\n"
        "Defaults come from the data set's recipe (shown: builtin; others: recipes/cifar_dit.json,\n"
        "recipes/photographs_dit.json, recipes/latents_dit.json); a --config file overrides it,\n"
        "flags override both.",
-       {.task = fovea::TaskKind::diffusion, .dataset_in_folder = "auto"}},
+       {.task = TaskKind::diffusion, .dataset_in_folder = "auto"}},
       argc, argv);
 }
 
-}  // namespace
-
-int main(int argc, char** argv) { return fovea::run_app(argc, argv, train); }
+}  // namespace fovea::programs

@@ -1,11 +1,10 @@
 // train_imagenet: trains a model on photographs in class folders, tar shards or packs.
-#include "apps/common/app.h"
 #include "apps/common/training.h"
 
-namespace {
+namespace fovea::programs {
 
-int train(int argc, char** argv) {
-  return fovea::run_training(
+int train_imagenet(int argc, char** argv) {
+  return run_training(
       {"train_imagenet",
        "Trains a model on photographs: --data-dir with class folders in train/ and val/, tar\n"
        "shards, or train.pack and val.pack. Defaults come from DeiT's recipe\n"
@@ -15,6 +14,4 @@ int train(int argc, char** argv) {
       argc, argv);
 }
 
-}  // namespace
-
-int main(int argc, char** argv) { return fovea::run_app(argc, argv, train); }
+}  // namespace fovea::programs

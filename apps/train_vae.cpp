@@ -1,20 +1,17 @@
 // train_vae: trains a variational autoencoder on any image data set.
-#include "apps/common/app.h"
 #include "apps/common/training.h"
 
-namespace {
+namespace fovea::programs {
 
-int train(int argc, char** argv) {
-  return fovea::run_training(
+int train_vae(int argc, char** argv) {
+  return run_training(
       {"train_vae",
        "Trains an image autoencoder for diffusion on latents: encode and sample take the run as "
        "--vae.\n"
        "Defaults come from the data set's recipe (shown: builtin; others: recipes/cifar_vae.json,\n"
        "recipes/imagenet_vae_f8.json); a --config file overrides it, flags override both.",
-       {.task = fovea::TaskKind::autoencoding, .dataset_in_folder = "auto"}},
+       {.task = TaskKind::autoencoding, .dataset_in_folder = "auto"}},
       argc, argv);
 }
 
-}  // namespace
-
-int main(int argc, char** argv) { return fovea::run_app(argc, argv, train); }
+}  // namespace fovea::programs

@@ -10,8 +10,8 @@
 
 #include "apps/common/app.h"
 #include "apps/common/cli.h"
+#include "apps/common/launch.h"
 #include "apps/common/named_model.h"
-#include "apps/common/together.h"
 #include "bench/median.h"
 #include "bench/peer_process.h"
 #include "bench/photographs.h"
@@ -340,8 +340,8 @@ int run_bench(const BenchOptions& options, Communicator& processes, const std::s
 }
 
 int run(int argc, char** argv) {
-  return run_together(argc, argv, [&](const Together& together) {
-    return run_bench(parse(argc, argv), together.processes, argv[0]);
+  return run_in_processes(argc, argv, [&](const Launch& launch) {
+    return run_bench(parse(argc, argv), launch.processes, argv[0]);
   });
 }
 

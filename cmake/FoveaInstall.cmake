@@ -3,7 +3,7 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 get_property(libraries GLOBAL PROPERTY FOVEA_LIBRARIES)
-list(REMOVE_ITEM libraries fovea_apps fovea_golden)  # used by the programs only
+list(REMOVE_ITEM libraries fovea_apps fovea_programs fovea_golden)  # used by the programs only
 get_property(dependencies GLOBAL PROPERTY FOVEA_DEPENDENCY_TARGETS)
 install(TARGETS ${libraries} ${dependencies} fovea_flags EXPORT fovea-targets
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})

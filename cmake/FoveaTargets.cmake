@@ -79,9 +79,15 @@ function(fovea_compile_quickly target)
     $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release,RelWithDebInfo>>:${level}>)
 endfunction()
 
-# fovea_app(<name> [<library>...]): the executable <name>.cpp, linked with all libraries.
-function(fovea_app name)
-  add_executable(${name} ${name}.cpp)
+# The names in programs.txt.
+set(program_list ${CMAKE_CURRENT_LIST_DIR}/programs.txt)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${program_list})
+file(STRINGS ${program_list} FOVEA_PROGRAMS REGEX "^[a-z]")
+list(TRANSFORM FOVEA_PROGRAMS REPLACE " .*" "")
+
+# fovea_app(<name> <source> [<library>...]): an executable that is installed, with what programs share.
+function(fovea_app name source)
+  add_executable(${name} ${source})
   target_link_libraries(${name} PRIVATE fovea_apps fovea_flags ${ARGN})
   fovea_compile_quickly(${name})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})

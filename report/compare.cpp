@@ -56,7 +56,7 @@ Series series_of(const RunGroup& group, const std::string& column) {
 }
 
 /// The columns with a value in at least one run.
-std::vector<std::string> filled_columns(const Comparison& comparison) {
+std::vector<std::string> filled_columns(const RunComparison& comparison) {
   std::set<std::string> filled;
   for (const RunGroup& group : comparison.groups) {
     for (const LoggedRun& run : group.runs) {
@@ -73,7 +73,7 @@ std::vector<std::string> filled_columns(const Comparison& comparison) {
 }
 
 /// The column of a curve by its name. Throws UsageError.
-std::string chosen_column(const Comparison& comparison, const std::string& curve) {
+std::string chosen_column(const RunComparison& comparison, const std::string& curve) {
   std::vector<std::string> known = filled_columns(comparison);
   for (const std::string& column : {"eval_" + curve, curve}) {
     if (std::find(known.begin(), known.end(), column) != known.end()) return column;
@@ -109,7 +109,7 @@ std::vector<double> RunGroup::values(const std::string& column, std::int64_t epo
   return values;
 }
 
-std::vector<std::string> Comparison::columns() const {
+std::vector<std::string> RunComparison::columns() const {
   std::vector<std::string> columns;
   for (const RunGroup& group : groups) {
     for (const LoggedRun& run : group.runs) {
@@ -123,7 +123,7 @@ std::vector<std::string> Comparison::columns() const {
   return columns;
 }
 
-std::string comparison_table(const Comparison& comparison) {
+std::string comparison_table(const RunComparison& comparison) {
   const TaskInfo& task = comparison.task;
   const Measure& best = task.best_measure();
   std::vector<Measure> others = task.measures;
@@ -156,7 +156,7 @@ std::string comparison_table(const Comparison& comparison) {
   return table;
 }
 
-std::string comparison_csv(const Comparison& comparison) {
+std::string comparison_csv(const RunComparison& comparison) {
   const std::vector<std::string> columns = comparison.columns();
   Csv csv("label,run,epoch," + joined(columns, ","));
   for (const RunGroup& group : comparison.groups) {
@@ -172,7 +172,7 @@ std::string comparison_csv(const Comparison& comparison) {
   return csv.text();
 }
 
-Chart comparison_chart(const Comparison& comparison, const std::string& curve) {
+Chart comparison_chart(const RunComparison& comparison, const std::string& curve) {
   const std::string column =
       curve.empty() ? column_of(comparison.task.best_measure()) : chosen_column(comparison, curve);
   Chart chart = empty_chart(comparison.task, column);

@@ -32,7 +32,7 @@ struct RunGroup {
 };
 
 /// Groups of runs with the same main metric.
-struct Comparison {
+struct RunComparison {
   TaskInfo task;
   std::vector<RunGroup> groups;
 
@@ -42,12 +42,13 @@ struct Comparison {
 
 /// A Markdown table with one row per group: runs, epochs, and the mean held-out scores after the
 /// last common epoch; for the main metric also the lowest and highest.
-[[nodiscard]] std::string comparison_table(const Comparison& comparison);
+[[nodiscard]] std::string comparison_table(const RunComparison& comparison);
 /// CSV with label, run, and the rows of each run's log.csv.
-[[nodiscard]] std::string comparison_csv(const Comparison& comparison);
+[[nodiscard]] std::string comparison_csv(const RunComparison& comparison);
 /// Means by epoch, one line per group. A curve is named by its column in log.csv or, for held-out
 /// images, by its metric: "top1" is "eval_top1". Empty: the main metric. Throws UsageError if no
 /// run has values of it, naming the available curves.
-[[nodiscard]] Chart comparison_chart(const Comparison& comparison, const std::string& curve = {});
+[[nodiscard]] Chart comparison_chart(const RunComparison& comparison,
+                                     const std::string& curve = {});
 
 }  // namespace fovea

@@ -64,7 +64,7 @@ int report_error(const std::exception_ptr& thrown, const std::string& prefix) {
 }
 
 int run_app(int argc, char** argv, int (*body)(int argc, char** argv)) {
-  wait_briefly(argv);
+  limit_openmp_spinning(argv);
   open_standard_descriptors();
   std::signal(SIGXFSZ, SIG_IGN);  // a file-size limit then makes the write fail with an error
   allow_many_open_files();

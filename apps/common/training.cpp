@@ -5,9 +5,9 @@
 
 #include "apps/common/cli.h"
 #include "apps/common/console.h"
+#include "apps/common/launch.h"
 #include "apps/common/live_run.h"
 #include "apps/common/signals.h"
-#include "apps/common/together.h"
 #include "data/sources/verify.h"
 #include "engine/base/text.h"
 #include "engine/comm/local_device.h"
@@ -43,8 +43,8 @@ Fields all_fields(TrainConfig& config) {
 }
 
 /// The first process resolves the settings, which may need files that the others' machines lack.
-ResolvedRun resolve_together(const std::vector<Setting>& flags, const RunDefaults& defaults,
-                             Communicator& processes) {
+ResolvedRun resolve_in_processes(const std::vector<Setting>& flags, const RunDefaults& defaults,
+                                 Communicator& processes) {
   ResolvedRun run;
   if (processes.is_first()) {
     run = resolve_run(flags, defaults);
@@ -75,7 +75,7 @@ ResolvedRun read_command_line(const TrainingProgram& program, Communicator& proc
       {program.name, program.description, "", fields_of(shown), others, models_of(program)});
   RunDefaults defaults = program.defaults;
   defaults.processes = processes.size();
-  return resolve_together(line.settings, defaults, processes);
+  return resolve_in_processes(line.settings, defaults, processes);
 }
 
 /// Prints the broken images of a split; returns their number.
@@ -214,8 +214,8 @@ int build_and_train(ResolvedRun& run, const Datasets& data, Communicator& proces
   return LiveRun(run.config, ready.trainer(), ready.take_folder(), console).train();
 }
 
-int run_process(const TrainingProgram& program, const Together& together, int argc, char** argv) {
-  Communicator& processes = together.processes;
+int run_process(const TrainingProgram& program, const Launch& launch, int argc, char** argv) {
+  Communicator& processes = launch.processes;
   ResolvedRun run = read_command_line(program, processes, argc, argv);
   TrainConfig& config = run.config;
   if (config.run.threads > 0) set_num_threads(static_cast<int>(config.run.threads));
@@ -226,7 +226,7 @@ int run_process(const TrainingProgram& program, const Together& together, int ar
   for (const auto& part : {data.train, data.test}) {
     if (!part->notice().empty()) run.notices.add(part->notice());
   }
-  Console console(program.name, together.cores);
+  Console console(program.name, launch.cores);
   const auto print_notices = [&] {
     for (const std::string& notice : run.notices.texts()) console.print("note: " + notice);
   };
@@ -250,9 +250,8 @@ int run_process(const TrainingProgram& program, const Together& together, int ar
 }  // namespace
 
 int run_training(const TrainingProgram& program, int argc, char** argv) {
-  return run_together(argc, argv, [&](const Together& together) {
-    return run_process(program, together, argc, argv);
-  });
+  return run_in_processes(
+      argc, argv, [&](const Launch& launch) { return run_process(program, launch, argc, argv); });
 }
 
 }  // namespace fovea

@@ -26,7 +26,7 @@ bool is_said() {
 
 }  // namespace
 
-void wait_briefly(char** argv) {
+void limit_openmp_spinning(char** argv) {
   if (is_said()) return;
 #if !defined(FOVEA_HAS_OPENMP)
   static_cast<void>(argv);

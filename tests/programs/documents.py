@@ -19,10 +19,11 @@ import tempfile
 import time
 
 from checks import ROOT, parser_of
-from first_screens import PROGRAMS
 from formats import plain_png
+from program_list import all_programs
 
-TRAINING = PROGRAMS[:7]
+PROGRAMS = all_programs()
+TRAINING = [name for name in PROGRAMS if name.startswith("train_")]
 CTEST_FLAGS = {"-R": True, "-L": True, "-V": False, "-E": True, "-LE": True, "-j": True}
 VERB_FLAGS = {"test": {"--quick": False, **CTEST_FLAGS}, "build": {}, "format": {"--check": False}, "tidy": {}, "help": {}}
 # Names of timm's that training accepts but does not list; tests/apps/timm_flags_test.cpp tries them.

@@ -34,7 +34,7 @@ LoggedRun taught_run() {
   return run;
 }
 
-Comparison of(const std::vector<RunGroup>& groups) { return {classification_info({}), groups}; }
+RunComparison of(const std::vector<RunGroup>& groups) { return {classification_info({}), groups}; }
 
 }  // namespace
 
@@ -97,7 +97,7 @@ TEST_CASE("a curve is named as its column, or as the measure of held-out images"
 
 TEST_CASE("runs that log different columns stand in one CSV and one chart") {
   const std::vector<RunGroup> groups{{"a", {run_of({10})}}, {"taught", {taught_run()}}};
-  const Comparison both = of(groups);
+  const RunComparison both = of(groups);
   CHECK(both.columns().back() == "train_teacher");
   const std::string csv = comparison_csv(both);
   CHECK(contains(csv, "a,1,0,1.5,2,10,99,1e-07,,,,0,0,,\n"));

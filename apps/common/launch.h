@@ -9,7 +9,7 @@
 namespace fovea {
 
 /// The processes of a program, all with the same command line.
-struct Together {
+struct Launch {
   Communicator& processes;
   std::string cores;  ///< of the processes of the first machine, "0-3 | 4-7"; "": a single process
 };
@@ -18,6 +18,6 @@ struct Together {
 /// the first. Each is bound to its share of the machine's cores, see bind_cores(), with as many
 /// threads unless OMP_NUM_THREADS is set. An error in one ends all: it is printed as one line that
 /// names the process.
-int run_together(int argc, char** argv, const std::function<int(const Together&)>& body);
+int run_in_processes(int argc, char** argv, const std::function<int(const Launch&)>& body);
 
 }  // namespace fovea

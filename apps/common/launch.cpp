@@ -1,5 +1,5 @@
 // Output, cores and errors of several processes.
-#include "apps/common/together.h"
+#include "apps/common/launch.h"
 
 #include <algorithm>
 #include <chrono>
@@ -21,7 +21,7 @@
 namespace fovea {
 namespace {
 
-/// Binds cores and silences all but the first process. Returns Together::cores.
+/// Binds cores and silences all but the first process. Returns Launch::cores.
 std::string share_machine(Communicator& processes) {
   const Cores own = bind_cores(processes);
   if (std::getenv("OMP_NUM_THREADS") == nullptr) set_num_threads(static_cast<int>(own.size()));
@@ -46,7 +46,7 @@ void require_same_program(Communicator& processes, int argc, char** argv) {
 
 }  // namespace
 
-int run_together(int argc, char** argv, const std::function<int(const Together&)>& body) {
+int run_in_processes(int argc, char** argv, const std::function<int(const Launch&)>& body) {
   const std::unique_ptr<Communicator> joined = join_world();
   if (joined == nullptr || joined->size() == 1) return body({alone(), ""});
   Communicator& processes = *joined;
