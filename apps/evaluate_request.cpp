@@ -10,7 +10,6 @@
 namespace fovea {
 
 Fields fields_of(EvaluateRequest& r) {
-  r.data.name.clear();
   Fields fields;
   FieldGroup data(fields, "Data");
   data.choice("dataset", &r.data.name,
@@ -85,36 +84,44 @@ TaskKind EvaluateRequest::task() const {
   return task_of(first);
 }
 
-/// Options of the run's own data set, unless another one is given. If only the location differs,
-/// the held-out part is the same fraction, unless a split is given: the rest was used for training.
+/// If only the location differs from the run's, the held-out part is the same fraction, unless a
+/// split is given: the rest was used for training.
 DatasetOptions EvaluateRequest::images_of(const LoadedModel& trained) const {
-  DatasetOptions options = data;
+  const DatasetOptions& own = trained.data;
   const bool same_set = data.name.empty() || data.name == trained.info.dataset;
   const bool same_place = data.name.empty() && data_dir.empty();
-  if (data.name.empty()) options.name = trained.info.dataset;
-  options.data_dir = same_place ? trained.data.data_dir : std::filesystem::path(data_dir);
-  options.class_map = class_map;
   const bool names_split =
       !data.val_split.empty() || !data.val_labels.empty() || !data.val_annotations.empty();
-  options.val_fraction =
-      val_fraction.value_or(same_set && !names_split ? trained.data.val_fraction : 0);
-  options.val_rule = trained.data.val_rule;
-  options.val_seed = trained.data.val_seed;
-  options.scene_side = trained.data.scene_side;
+  DatasetOptions options = data;
+  if (options.name.empty()) options.name = trained.info.dataset;
+  check(!options.name.empty(), trained.weights.string(),
+        ": does not record its training data set; add --dataset");
+  options.data_dir = same_place ? own.data_dir : std::filesystem::path(data_dir);
+  options.class_map = class_map;
+  options.val_fraction = val_fraction.value_or(same_set && !names_split ? own.val_fraction : 0);
+  options.val_rule = own.val_rule;
+  options.val_seed = own.val_seed;
+  options.scene_side = own.scene_side;
+  const auto inherit = [&](auto member) {
+    if ((options.*member).empty()) options.*member = own.*member;
+  };
   if (!same_place) return options;
-  if (options.train_split.empty()) options.train_split = trained.data.train_split;
-  if (options.annotations.empty()) options.annotations = trained.data.annotations;
+  inherit(&DatasetOptions::train_split);
+  inherit(&DatasetOptions::annotations);
   if (options.val_fraction > 0) return options;
-  if (options.val_split.empty()) options.val_split = trained.data.val_split;
-  if (options.val_labels.empty()) options.val_labels = trained.data.val_labels;
-  if (options.val_annotations.empty()) options.val_annotations = trained.data.val_annotations;
+  inherit(&DatasetOptions::val_split);
+  inherit(&DatasetOptions::val_labels);
+  inherit(&DatasetOptions::val_annotations);
   return options;
+}
+
+std::string EvaluateRequest::dataset_title(const LoadedModel& trained) const {
+  const std::string& name = data.name.empty() ? trained.info.dataset : data.name;
+  return split == "train" ? name + ", training images" : name;
 }
 
 MatchedImages EvaluateRequest::open_images(const LoadedModel& trained) const {
   const DatasetOptions options = images_of(trained);
-  check(!options.name.empty(), trained.weights.string(),
-        ": does not record its training data set; add --dataset");
   return match_images(open_dataset(options, split == "train" ? Split::train : Split::test),
                       trained.classes(), !options.class_map.empty(), trained.weights.string());
 }
@@ -142,7 +149,7 @@ ClassifierOptions EvaluateRequest::options(const LoadedModel& trained) const {
 }
 
 void check_request(const EvaluateRequest& r) {
-  check_usage(r.is_alone() || r.logits.empty(), "--logits: got ", r.checkpoints.size(),
+  check_usage(r.is_single() || r.logits.empty(), "--logits: got ", r.checkpoints.size(),
               " checkpoints and ", r.sizes().size(), " sizes, expected one of each");
   check_usage(r.split == "train" || (r.data.fraction == 1 && r.data.train_split.empty()),
               "--train-split and --fraction select training images: they need --split train");

@@ -18,7 +18,7 @@ namespace fovea {
 struct EvaluateRequest {
   std::vector<std::string> checkpoints;
   LoadRequest load;
-  DatasetOptions data;
+  DatasetOptions data{.name = ""};     ///< without a name: the one that the model was trained on
   std::optional<double> val_fraction;  ///< empty: as in the run
   std::string split = "val", data_dir, class_map, output, csv, json, logits, shape_bias;
   std::string precision = "f32", on_bad_image = "stop";
@@ -29,7 +29,7 @@ struct EvaluateRequest {
   /// The comma-separated values of --img-size; "" is the model's own size.
   [[nodiscard]] std::vector<std::string> sizes() const;
   /// True for one checkpoint at one size.
-  [[nodiscard]] bool is_alone() const { return checkpoints.size() * sizes().size() == 1; }
+  [[nodiscard]] bool is_single() const { return checkpoints.size() * sizes().size() == 1; }
   /// The task of the first checkpoint.
   [[nodiscard]] TaskKind task() const;
   /// Opens the images of the split, from the given data set or the checkpoint's own, matched with
@@ -39,8 +39,11 @@ struct EvaluateRequest {
   [[nodiscard]] Metadata logits_metadata(const LoadedModel& trained,
                                          const MatchedImages& shown) const;
   [[nodiscard]] ClassifierOptions options(const LoadedModel& trained) const;
-  /// The data set to evaluate on: the given one or the checkpoint's own.
+  /// The data set to evaluate on: the given one or the checkpoint's own. Throws if both are
+  /// unknown.
   [[nodiscard]] DatasetOptions images_of(const LoadedModel& trained) const;
+  /// Its name in tables.
+  [[nodiscard]] std::string dataset_title(const LoadedModel& trained) const;
 };
 
 [[nodiscard]] Fields fields_of(EvaluateRequest& request);

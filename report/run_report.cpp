@@ -105,7 +105,7 @@ EvaluatedImages evaluate_task(Run& run, const std::shared_ptr<const Dataset>& te
   const auto task = make_task(run.config, *run.model);
   const EvaluationResult evaluated = task->evaluate(test, how);
   require_whole(evaluated.pass);
-  const Scores scores = task->scores(evaluated.sums);
+  const Scores scores = task->scores(evaluated);
   for (std::size_t i = 0; i < scores.size(); ++i) {
     const Measure& measure = page.task.measures.at(i);
     page.scores.emplace_back(measure.title, measure.text(scores[i]));

@@ -15,6 +15,7 @@
 #include "models/config_reader.h"
 #include "models/registry.h"
 #include "train/run/run_paths.h"
+#include "train/start/tasks.h"
 
 namespace fovea {
 namespace {
@@ -63,36 +64,20 @@ fs::path weights_path(const LoadRequest& request) {
   return file;
 }
 
-/// Data set options of the run that the weights belong to. Empty if they belong to none; without a
-/// folder if the data have moved.
-DatasetOptions data_of_run(const fs::path& weights) {
-  const RunPaths run{weights.parent_path()};
-  if (!is_run(run.folder) || !fs::exists(run.config())) return {};
-  const json settings = parse_json(read_file(run.config()));
-  const auto text = [&](const char* name) {
-    const auto value = settings.find(name);
-    return value != settings.end() && value->is_string() ? value->get<std::string>() : "";
-  };
-  DatasetOptions data;
+/// Sets the data set options of the run that the weights belong to, if they belong to one; without
+/// a folder if the data have moved. A run whose settings cannot be read has none, with a notice.
+void read_data_of_run(LoadedModel& loaded) {
+  const RunPaths run{loaded.weights.parent_path()};
+  if (!is_run(run.folder) || !fs::exists(run.config())) return;
+  try {
+    const TrainConfig config = saved_config(read_file(run.config()), run.config().string());
+    loaded.data = dataset_options(config);
+  } catch (const Error& error) {
+    loaded.notices.push_back(text_of(error.what(), "; its data set is not known"));
+    return;
+  }
   std::error_code none;
-  if (fs::is_directory(text("data-dir"), none)) data.data_dir = text("data-dir");
-  data.train_split = text("train-split");
-  data.val_split = text("val-split");
-  data.val_labels = text("val-labels");
-  data.annotations = text("annotations");
-  data.val_annotations = text("val-annotations");
-  data.scene_side = parse_integer(text("img-size")).value_or(data.scene_side);
-  const auto fraction = settings.find("val-fraction");
-  if (fraction != settings.end() && fraction->is_number()) {
-    data.val_fraction = fraction->get<double>();
-  }
-  // Runs of earlier versions have no rule: they held out by number.
-  data.val_rule = find_named<HoldOutRule>(text("val-fraction-rule"));
-  const auto seed = settings.find("seed");
-  if (seed != settings.end() && seed->is_number_unsigned()) {
-    data.val_seed = seed->get<std::uint64_t>();
-  }
-  return data;
+  if (!fs::is_directory(loaded.data.data_dir, none)) loaded.data.data_dir.clear();
 }
 
 ModelRequest model_request(const LoadRequest& request, const Checkpoint& file) {
@@ -256,9 +241,9 @@ LoadedModel load_trained(const LoadRequest& request) {
     fail(loaded.weights.string(), ": ", error.what());
   }
   loaded.info = weights_info(file.metadata, loaded.weights);
-  loaded.data = data_of_run(loaded.weights);
   override_images(loaded.info, request);
   loaded.notices = notices_of(loaded, file, report, request);
+  read_data_of_run(loaded);
   name_classes(loaded);
   return loaded;
 }

@@ -25,8 +25,6 @@ void require_classes_of(const LoadedModel& trained, const DetectionSet& images) 
 std::shared_ptr<const DetectionSet> open_detection_set(const DatasetOptions& options,
                                                        const std::string& split,
                                                        const LoadedModel& trained) {
-  check(!options.name.empty(), trained.weights.string(),
-        ": does not record its training data set; add --dataset");
   auto images = require_boxes(open_dataset(options, split == "train" ? Split::train : Split::test),
                               "evaluate");
   require_classes_of(trained, *images);

@@ -1,12 +1,11 @@
 // Depth of picture files.
-#include "apps/tasks/predict_depth.h"
-
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <iostream>
 #include <map>
 
+#include "apps/tasks/depth.h"
 #include "data/codecs/depth_png.h"
 #include "data/figures/contact_sheet.h"
 #include "data/figures/depth_figure.h"
@@ -46,10 +45,10 @@ Image stored_metres(const DepthMap& map) {
   return image;
 }
 
-class Writer {
+class DepthWriter {
  public:
-  Writer(const PictureFiles& files, std::vector<std::string> names, const fs::path& folder,
-         const Normalization& normalization)
+  DepthWriter(const PictureFiles& files, std::vector<std::string> names, const fs::path& folder,
+              const Normalization& normalization)
       : files_(files), names_(std::move(names)), folder_(folder), normalization_(normalization) {
     make_folder(folder);
   }
@@ -93,12 +92,13 @@ class Writer {
 
 }  // namespace
 
-int predict_depths(const LoadedModel& trained, const PictureList& pictures,
-                   const EvaluateOptions& options, const std::string& folder) {
-  for (const std::string& notice : trained.notices) std::cerr << "note: " << notice << '\n';
+int predict_depths(const PredictRequest& request, LoadedModel& trained,
+                   const PictureList& pictures) {
+  const EvaluateOptions options = request.options(trained);
+  const fs::path folder = request.output.empty() ? "predictions" : request.output;
   auto& model = model_as<DepthModel>(*trained.model);
   const auto files = std::make_shared<PictureFiles>(pictures.files);
-  Writer writer(*files, output_names(pictures.files), folder, options.normalization);
+  DepthWriter writer(*files, output_names(pictures.files), folder, options.normalization);
   const auto write = [&](const EvaluationBatch& batch) {
     const Tensor depths = model.forward(batch.there.images, batch.ctx);
     writer.write(batch.host, depths.to(Device{}).to(DType::f64));

@@ -2,10 +2,12 @@
 #include "apps/tasks/predict_detection.h"
 
 #include <cmath>
+#include <iostream>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "apps/common/pictures.h"
+#include "apps/tasks/detection.h"
 #include "data/figures/boxes.h"
 #include "engine/base/csv.h"
 #include "engine/base/files.h"
@@ -169,6 +171,25 @@ std::string format_objects(const std::vector<PictureObjects>& pictures, const st
   if (format == "csv") return as_csv(pictures);
   check(format == "json", "format_objects: got ", format, ", expected text, csv or json");
   return as_json(pictures, checkpoint);
+}
+
+int predict_objects(const PredictRequest& request, LoadedModel& trained, const PictureList& list) {
+  require_classes(trained);
+  static_cast<void>(name_classes(request.class_map, trained));
+  ObjectOptions options;
+  options.threshold = request.threshold.value_or(options.threshold);
+  options.drawn = request.pictures.empty() ? "predictions" : request.pictures;
+  options.json = request.json;
+  options.run = request.options(trained);
+  options.run.pad_multiple = 1;
+  std::vector<fs::path> written;
+  std::vector<PictureObjects> pictures;
+  if (!list.files.empty()) pictures = find_in_pictures(trained, list.files, options, written);
+  for (const fs::path& file : written) std::cerr << "wrote " << file.string() << '\n';
+  insert_missing(pictures, list.missing);
+  request.write(format_objects(pictures, request.format, trained.weights.string()));
+  refuse_broken(errors_of(pictures), pictures.size());
+  return 0;
 }
 
 }  // namespace fovea

@@ -1,4 +1,4 @@
-// `predict` for detectors.
+// Objects in picture files.
 #pragma once
 
 #include <filesystem>

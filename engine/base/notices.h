@@ -1,6 +1,7 @@
 // Messages for the user before a run, in the order in which they were added.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,13 @@ class Notices {
   template <class... Parts>
   void add(const Parts&... parts) {
     texts_.push_back(text_of(parts...));
+  }
+
+  /// Adds a message unless it is empty or known. Returns whether it is new.
+  bool add_new(const std::string& text) {
+    if (text.empty() || std::find(texts_.begin(), texts_.end(), text) != texts_.end()) return false;
+    texts_.push_back(text);
+    return true;
   }
 
   void add_all(const Notices& others) {

@@ -11,6 +11,7 @@
 #include "models/checkpoints/pretrained.h"
 #include "models/registry.h"
 #include "tests/support/temporary_folder.h"
+#include "train/run/run_paths.h"
 
 using namespace fovea;
 using nlohmann::json;
@@ -30,6 +31,14 @@ LoadRequest request_for(const std::filesystem::path& file) {
   request.model = "vit_tiny_patch16_32";
   request.model_args = R"({"depth": 1})";
   return request;
+}
+
+/// A model of a run with these settings.
+LoadedModel load_run(const TemporaryFolder& folder, const std::string& settings) {
+  const RunPaths run{folder.path()};
+  write_safetensors(run.weights("last"), state_with_prefix(""));
+  write_file_atomically(run.config(), settings);
+  return load_trained(request_for(folder.path()));
 }
 
 bool says(const LoadedModel& loaded, const std::string& text) {
@@ -128,4 +137,37 @@ TEST_CASE("a model of gray images is refused before pictures are read") {
   CHECK(says(loaded, "patch_embed.proj.weight was summed over the channels of RGB"));
   CHECK(contains(message_of([&] { require_classes(loaded); }),
                  "in_chans: got 1, expected 3, because pictures are read as RGB"));
+}
+
+TEST_CASE("the images of a run are those of its settings") {
+  const TemporaryFolder folder;
+  json settings{{"model", "vit_tiny_patch16_32"},     {"dataset", "folder"},
+                {"data-dir", folder.path().string()}, {"val-fraction", 0.2},
+                {"val-fraction-rule", "name"},        {"seed", 7}};
+  const DatasetOptions data = load_run(folder, settings.dump()).data;
+  CHECK(data.data_dir == folder.path());
+  CHECK(data.val_fraction == 0.2);
+  CHECK(data.val_rule == HoldOutRule::name);
+  CHECK(data.val_seed == 7);
+  settings.erase("val-fraction-rule");  // of earlier versions, which held out by number
+  CHECK_FALSE(load_run(folder, settings.dump()).data.val_rule);
+}
+
+TEST_CASE("a run whose data have moved has no data folder") {
+  const TemporaryFolder folder;
+  const json settings{{"data-dir", (folder / "moved").string()}, {"val-split", "held_out"}};
+  const DatasetOptions data = load_run(folder, settings.dump()).data;
+  CHECK(data.data_dir.empty());
+  CHECK(data.val_split == "held_out");
+}
+
+TEST_CASE("a run whose settings cannot be read has a model, and no images") {
+  const TemporaryFolder folder;
+  for (const char* settings : {"{", "[]", R"({"val-split": "a", "no-such-setting": 1})"}) {
+    CAPTURE(std::string(settings));
+    const LoadedModel loaded = load_run(folder, settings);
+    CHECK(loaded.data.val_split.empty());
+    CHECK(says(loaded, "config.json: "));
+    CHECK(says(loaded, "its data set is not known"));
+  }
 }

@@ -164,7 +164,7 @@ TEST_CASE("an evaluation waits for the device once for each batch") {
     config.evaluation.batch_size = batch_size;
     Trainer trainer = make_trainer(config);
     const std::int64_t before = cuda::traffic().synchronisations;
-    CHECK(trainer.evaluate().sums.count == 20);
+    CHECK(std::get<ScoreSums>(trainer.evaluate().measured).count == 20);
     return cuda::traffic().synchronisations - before;
   };
   TrainConfig mae = tiny_mae_config();

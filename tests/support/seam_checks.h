@@ -126,15 +126,18 @@ void check_same_everywhere(TrainerOptions options, const Make& make) {
 inline void check_halves(const Task& task, const std::shared_ptr<const Dataset>& data,
                          const EvaluateOptions& options) {
   const std::int64_t half = data->size() / 2;
-  const ScoreSums whole = task.evaluate(data, options).sums;
-  ScoreSums sums = task.evaluate(std::make_shared<Part>(data, 0, half), options).sums;
+  const auto sums_of = [&](const std::shared_ptr<const Dataset>& images) {
+    return std::get<ScoreSums>(task.evaluate(images, options).measured);
+  };
+  const ScoreSums whole = sums_of(data);
+  ScoreSums sums = sums_of(std::make_shared<Part>(data, 0, half));
   CHECK(sums.count < whole.count);
-  sums += task.evaluate(std::make_shared<Part>(data, half, data->size() - half), options).sums;
+  sums += sums_of(std::make_shared<Part>(data, half, data->size() - half));
   CHECK(sums.count == whole.count);
   REQUIRE(sums.values.size() == whole.values.size());
   for (std::size_t i = 0; i < whole.values.size(); ++i)
     CHECK(sums.values[i] == doctest::Approx(whole.values[i]).epsilon(1e-5));
-  const Scores found = task.scores(sums), expected = task.scores(whole);
+  const Scores found = task.from_sums(sums), expected = task.from_sums(whole);
   REQUIRE(found.size() == task.info().measures.size());
   for (std::size_t i = 0; i < found.size(); ++i)
     CHECK(found[i] == doctest::Approx(expected[i]).epsilon(1e-5));

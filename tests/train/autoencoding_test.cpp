@@ -76,9 +76,9 @@ TEST_CASE(
   options.normalization = config.run.normalization;
   options.workers = 0;
   options.batch_size = 20;
-  const Scores whole = task->scores(task->evaluate(dataset, options).sums);
+  const Scores whole = task->scores(task->evaluate(dataset, options));
   options.batch_size = 7;
-  const Scores parts = task->scores(task->evaluate(dataset, options).sums);
+  const Scores parts = task->scores(task->evaluate(dataset, options));
   REQUIRE(whole.size() == 3);
   for (std::size_t i = 0; i < 3; ++i) CHECK(parts[i] == doctest::Approx(whole[i]).epsilon(1e-5));
   CHECK(whole[0] == doctest::Approx(whole[1] + 1e-6 * whole[2]).epsilon(1e-6));

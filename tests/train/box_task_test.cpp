@@ -107,7 +107,7 @@ class Finding : public Task {
     const EvaluationPass pass = evaluate_batches(model_, dataset, options, measure);
     return {sums, pass};
   }
-  [[nodiscard]] Scores scores(const ScoreSums& sums) const override {
+  [[nodiscard]] Scores from_sums(const ScoreSums& sums) const override {
     const double boxes = std::max(sums.values.at(2), 1.0);
     return {sums.values.at(0) / boxes, sums.values.at(1) / boxes};
   }

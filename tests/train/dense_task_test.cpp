@@ -72,7 +72,7 @@ class DepthTask : public Task {
     const EvaluationPass pass = evaluate_batches(model_, dataset, options, measure);
     return {sums, pass};
   }
-  [[nodiscard]] Scores scores(const ScoreSums& sums) const override {
+  [[nodiscard]] Scores from_sums(const ScoreSums& sums) const override {
     return {sums.values.at(0) / std::max(sums.values.at(1), 1.0)};
   }
 

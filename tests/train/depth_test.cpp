@@ -48,7 +48,7 @@ Trainer depth_trainer(TrainerOptions options) {
 }
 
 double score(const DepthEstimation& task, const EvaluationResult& result, const char* name) {
-  const Scores scores = task.scores(result.sums);
+  const Scores scores = task.scores(result);
   REQUIRE(scores.size() == task.info().measures.size());
   for (std::size_t i = 0; i < scores.size(); ++i) {
     if (task.info().measures[i].name == name) return scores[i];

@@ -171,6 +171,19 @@ TEST_CASE("results that are written and read back have the same average precisio
   CHECK(precision_of(found.objects, images).numbers == before.numbers);
 }
 
+TEST_CASE("an evaluation gives COCO's numbers themselves, and the mean loss") {
+  const auto images = scenes(Split::test);
+  auto model = tiny_detector();
+  const Detection task({}, *model);
+  const EvaluateOptions options = detection_options().evaluation;
+  const Scores scores = std::get<Scores>(task.evaluate(images, options).measured);
+  const auto size_of = [&](std::int64_t index) { return images->stored_size(index); };
+  const FoundObjects found = find_objects(model_as<Detector>(*model), images, options, size_of);
+  const auto numbers = precision_of(found.objects, images).numbers;
+  CHECK(scores.front() == found.loss / static_cast<double>(images->size()));
+  CHECK(std::equal(numbers.begin(), numbers.end(), scores.begin() + 1, scores.end()));
+}
+
 TEST_CASE("what is found on an image does not depend on the others in its batch") {
   const auto images = scenes(Split::test);
   auto model = tiny_detector("detr_tiny_scenes");

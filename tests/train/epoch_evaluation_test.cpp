@@ -37,7 +37,7 @@ class WeightReader : public Task {
     pass.seconds = 2;
     pass.complete = options.on_batch(pass.samples);
     pass_(pass);
-    return {{{weight_.to_vector().front()}, 1}, pass};
+    return {ScoreSums{{weight_.to_vector().front()}, 1}, pass};
   }
   [[nodiscard]] std::optional<Image> picture(const std::shared_ptr<const Dataset>&,
                                              const EvaluateOptions& options) const override {
@@ -176,7 +176,7 @@ TEST_CASE("a single evaluation is of the weights in the model, finite or not") {
   run.fill(5);
   PassWatch watch;
   const EvaluationResult found = run.evaluation->evaluate(watch);
-  CHECK(found.sums == ScoreSums{{5}, 1});
+  CHECK(std::get<ScoreSums>(found.measured) == ScoreSums{{5}, 1});
   CHECK(found.pass.nonfinite == 3);
   CHECK(run.broken_images.count() == 1);
 }

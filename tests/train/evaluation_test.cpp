@@ -24,7 +24,7 @@ TEST_CASE("sums over the parts of a data set add up to those of the whole") {
     Notices notices;
     Trainer trainer =
         make_trainer(config, {data.train, std::move(test)}, start_model(config, data, notices));
-    return trainer.evaluate().sums;
+    return std::get<ScoreSums>(trainer.evaluate().measured);
   };
   const ScoreSums whole = sums_of(data.test);
   CHECK(whole.count == 30);

@@ -43,7 +43,7 @@ EvaluationResult EpochEvaluation::evaluate_to_save(const Progress& at,
 bool EpochEvaluation::run(EpochRow& row, const Progress& at, RunObserver& observer) const {
   const auto evaluate_into = [&](Scores& scores) {
     const EvaluationResult evaluated = evaluate_to_save(at, observer);
-    scores = step_.task().scores(evaluated.sums);
+    scores = step_.task().scores(evaluated);
     row.seconds += evaluated.pass.seconds;
     return evaluated.pass.complete;
   };

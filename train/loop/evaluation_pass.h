@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "data/dataset.h"
@@ -47,7 +48,8 @@ struct EvaluationPass {
 
 /// What Task::evaluate() returns.
 struct EvaluationResult {
-  ScoreSums sums;
+  /// Scores, if they are no means over samples: those of a data set do not follow from its parts'.
+  std::variant<ScoreSums, Scores> measured;
   EvaluationPass pass;
 };
 

@@ -2,12 +2,18 @@
 #include "train/loop/task.h"
 
 #include "data/image.h"
+#include "train/loop/evaluation_pass.h"
 
 namespace fovea {
 
 ImageSize Task::image_size(const Model& model) const {
   const std::int64_t scale = info().image_scale;
   return {scale * model.info().img_size[0], scale * model.info().img_size[1]};
+}
+
+Scores Task::scores(const EvaluationResult& result) const {
+  const auto* const sums = std::get_if<ScoreSums>(&result.measured);
+  return sums != nullptr ? from_sums(*sums) : std::get<Scores>(result.measured);
 }
 
 std::optional<Image> Task::picture(const std::shared_ptr<const Dataset>& /*dataset*/,

@@ -57,7 +57,9 @@ class Task {
   [[nodiscard]] virtual EvaluationResult evaluate(const std::shared_ptr<const Dataset>& dataset,
                                                   const EvaluateOptions& options) const = 0;
   /// The metrics from sums over a whole data set; by default means.
-  [[nodiscard]] virtual Scores scores(const ScoreSums& sums) const { return info().means(sums); }
+  [[nodiscard]] virtual Scores from_sums(const ScoreSums& sums) const { return info().means(sums); }
+  /// The metrics of an evaluation, whether it returned them or their sums.
+  [[nodiscard]] Scores scores(const EvaluationResult& result) const;
   /// A picture of the model's output on some images of a data set; empty if info().pictures is "".
   [[nodiscard]] virtual std::optional<Image> picture(const std::shared_ptr<const Dataset>& dataset,
                                                      const EvaluateOptions& options) const;

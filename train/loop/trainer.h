@@ -60,7 +60,7 @@ class Trainer : private BatchSource {
   /// Evaluates the current weights on the test split.
   [[nodiscard]] EvaluationResult evaluate() { return evaluation_.evaluate(*observer_); }
   [[nodiscard]] Scores scores(const EvaluationResult& evaluated) const {
-    return step_.task().scores(evaluated.sums);
+    return step_.task().scores(evaluated);
   }
   [[nodiscard]] const TaskInfo& task() const { return step_.task().info(); }
   /// The task's messages for the user before the run.

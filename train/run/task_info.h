@@ -37,10 +37,10 @@ struct EpochRank {
   friend bool operator==(const EpochRank&, const EpochRank&) = default;
 };
 
-/// Sums of an evaluation over samples, so that parts of a data set can be evaluated separately.
+/// Sums over samples, so that those of the parts of a data set add up to those of the whole.
 struct ScoreSums {
-  /// Sums in the order of TaskInfo::measures, unless the task overrides scores(), for example if an
-  /// image has several boxes or pixels.
+  /// Sums in the order of TaskInfo::measures, unless the task overrides from_sums(), for example if
+  /// an image has several boxes or pixels.
   std::vector<double> values{};
   std::int64_t count = 0;  ///< number of samples
 

@@ -79,7 +79,7 @@ EvaluationResult Autoencoding::evaluate(const std::shared_ptr<const Dataset>& da
     return nonfinite_rows(ops::reshape(read[3], {batch.host.size(), -1}));
   };
   const EvaluationPass pass = evaluate_batches(model_, dataset, options, measure);
-  return {{numbers.sums(*options.processes, 3), pass.samples}, pass};
+  return {ScoreSums{numbers.sums(*options.processes, 3), pass.samples}, pass};
 }
 
 std::optional<Image> Autoencoding::picture(const std::shared_ptr<const Dataset>& dataset,

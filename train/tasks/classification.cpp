@@ -69,9 +69,9 @@ EvaluationResult Classification::evaluate(const std::shared_ptr<const Dataset>& 
                                           const EvaluateOptions& options) const {
   const Evaluation result = fovea::evaluate(model_, dataset, {options});
   const Metrics& metrics = result.metrics;
-  return {{{metrics.loss_sum, static_cast<double>(metrics.correct1),
-            static_cast<double>(metrics.correct5)},
-           metrics.samples},
+  return {ScoreSums{{metrics.loss_sum, static_cast<double>(metrics.correct1),
+                     static_cast<double>(metrics.correct5)},
+                    metrics.samples},
           result.pass};
 }
 

@@ -100,10 +100,10 @@ EvaluationResult DepthEstimation::evaluate(const std::shared_ptr<const Dataset>&
   std::vector<double> sums{results.loss_sum, results.loss_weight};
   const std::vector<double> measured = results.protocols[0].to_vector();
   sums.insert(sums.end(), measured.begin(), measured.end());
-  return {{sums, results.pass.samples}, results.pass};
+  return {ScoreSums{sums, results.pass.samples}, results.pass};
 }
 
-Scores DepthEstimation::scores(const ScoreSums& sums) const {
+Scores DepthEstimation::from_sums(const ScoreSums& sums) const {
   const std::span<const double> values(sums.values);
   const DepthComparison found = DepthComparison::from(values.subspan(kLossSums));
   Scores scores{values[1] > 0 ? values[0] / values[1] : 0};

@@ -35,7 +35,7 @@ class DepthEstimation : public Task {
   /// The sums are DepthResults::sums of the task's protocol.
   [[nodiscard]] EvaluationResult evaluate(const std::shared_ptr<const Dataset>& dataset,
                                           const EvaluateOptions& options) const override;
-  [[nodiscard]] Scores scores(const ScoreSums& sums) const override;
+  [[nodiscard]] Scores from_sums(const ScoreSums& sums) const override;
   /// The first images above their depths and the predictions, in one scale of colours.
   [[nodiscard]] std::optional<Image> picture(const std::shared_ptr<const Dataset>& dataset,
                                              const EvaluateOptions& options) const override;

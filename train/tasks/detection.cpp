@@ -190,13 +190,12 @@ EvaluationResult Detection::evaluate(const std::shared_ptr<const Dataset>& datas
                                      const EvaluateOptions& options) const {
   const auto images = require_boxes(dataset, "detection");
   const FoundObjects found = find_objects(model_, dataset, options, sizes_of(images));
-  std::vector<double> sums{found.loss};
+  Scores scores{found.loss / static_cast<double>(std::max<std::int64_t>(found.pass.samples, 1))};
   const bool counts = found.pass.complete && found.pass.nonfinite == 0;
   const auto numbers = counts ? precision_of(found.objects, dataset).numbers
                               : std::array<double, kPrecisionNames.size()>{};
-  for (const double number : numbers)
-    sums.push_back(number * static_cast<double>(found.pass.samples));
-  return {{sums, found.pass.samples}, found.pass};
+  scores.insert(scores.end(), numbers.begin(), numbers.end());
+  return {scores, found.pass};
 }
 
 std::optional<Image> Detection::picture(const std::shared_ptr<const Dataset>& dataset,

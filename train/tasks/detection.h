@@ -29,8 +29,8 @@ class DetectionSettings : public TaskSettings {
                                                  const Dataset* images) const override;
 };
 
-/// An evaluation measures the loss and COCO's twelve numbers. The numbers are not sums: of a part
-/// of a data set they are that part's. -1: there are no objects to average over.
+/// An evaluation measures the loss and COCO's twelve numbers, of which -1 says that there are no
+/// objects to average over.
 [[nodiscard]] TaskInfo detection_info();
 
 class Detection : public Task {

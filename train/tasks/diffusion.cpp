@@ -163,7 +163,7 @@ EvaluationResult Diffusion::evaluate(const std::shared_ptr<const Dataset>& datas
   const std::vector<double> parts = numbers.sums(*options.processes, 2);
   std::vector<double> sums{parts[0] + options_.vb_weight() * parts[1]};
   if (info_.measures.size() > 1) sums.insert(sums.end(), parts.begin(), parts.end());
-  return {{sums, pass.samples}, pass};
+  return {ScoreSums{sums, pass.samples}, pass};
 }
 
 std::optional<Image> Diffusion::picture(const std::shared_ptr<const Dataset>& /*dataset*/,

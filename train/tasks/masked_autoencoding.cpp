@@ -109,7 +109,7 @@ EvaluationResult MaskedAutoencoding::evaluate(const std::shared_ptr<const Datase
     return errors.nonfinite;
   };
   const EvaluationPass pass = evaluate_batches(model_, dataset, options, measure);
-  return {{numbers.sums(*options.processes, 2), pass.samples}, pass};
+  return {ScoreSums{numbers.sums(*options.processes, 2), pass.samples}, pass};
 }
 
 std::optional<Image> MaskedAutoencoding::picture(const std::shared_ptr<const Dataset>& dataset,

@@ -1,0 +1,125 @@
+// Accuracy and mistakes of classifiers, and whether shape or texture decides.
+#include <optional>
+
+#include "apps/tasks/classification.h"
+#include "apps/tasks/evaluation_session.h"
+#include "engine/formats/safetensors.h"
+#include "models/classifier.h"
+#include "models/model_as.h"
+#include "report/evaluations.h"
+#include "report/measured_bias.h"
+#include "train/tasks/stored_logits.h"
+
+namespace fovea {
+namespace {
+
+EvaluatedModel evaluate_classifier(EvaluationSession& session, const LoadedModel& trained,
+                                   const MatchedImages& shown) {
+  const EvaluateRequest& request = session.request();
+  const EvaluationTransform preparation = trained.preparation();
+  ClassifierOptions options = session.options(trained, shown.images->size());
+  options.keep_predictions = true;
+  options.keep_logits = !request.logits.empty();
+  EvaluatedModel model;
+  model.result = evaluate(model_as<Classifier>(*trained.model), shown.images, options);
+  session.report(model.result.pass, trained);
+  model.checkpoint = trained.weights.string();
+  model.model = trained.model->info().name;
+  model.dataset = request.dataset_title(trained);
+  model.size = preparation.size;
+  model.crop_pct = preparation.crop.crop_pct;
+  model.classes = shown.images->class_names();
+  model.data_classes = shown.data.names;
+  model.match = shown.match;
+  return model;
+}
+
+/// Folder for the files about a model; empty: none are written. Files in the weights' own folder
+/// describe the test images only.
+std::optional<std::filesystem::path> output_folder(const EvaluateRequest& request,
+                                                   const LoadedModel& trained) {
+  const std::filesystem::path& weights = trained.weights;
+  if (!request.processes->is_first()) return std::nullopt;
+  if (request.output.empty()) {
+    if (request.is_single() && request.split == "val") return weights.parent_path();
+    return std::nullopt;
+  }
+  if (request.is_single()) return request.output;
+  const ImageSize size = trained.preparation().size;
+  std::string name = weights.parent_path().filename().string();
+  name += (name.empty() ? "" : "-") + weights.stem().string() + "-" + to_string(size);
+  return std::filesystem::path(request.output) / name;
+}
+
+void write_logits(EvaluationSession& session, const Tensor& logits, const Metadata& images) {
+  const EvaluateRequest& request = session.request();
+  if (request.logits.empty() || !request.processes->is_first()) return;
+  write_safetensors(request.logits, {{"logits", logits}}, images);
+  session.print_written({request.logits});
+}
+
+void evaluate_models(EvaluationSession& session) {
+  const EvaluateRequest& request = session.request();
+  std::vector<EvaluatedModel> models;
+  Metadata which_images;
+  session.for_each_model([&](const LoadedModel& trained) {
+    require_classes(trained);
+    const MatchedImages shown = request.open_images(trained);
+    if (!request.logits.empty()) which_images = request.logits_metadata(trained, shown);
+    session.note(shown.images->notice());
+    session.note(match_notice(trained.classes(), shown.data, shown.match));
+    const EvaluatedModel& model = models.emplace_back(evaluate_classifier(session, trained, shown));
+    if (request.is_single()) session.print(model.class_report().table());
+    if (const auto folder = output_folder(request, trained)) {
+      session.print_written(write_evaluation(*folder, model, *shown.images, trained.preparation()));
+    }
+  });
+  session.finish(evaluation_table(models), evaluation_csv(models), evaluation_json(models));
+  write_logits(session, models.front().result.logits, which_images);
+}
+
+MeasuredBias measure_bias(EvaluationSession& session, const LoadedModel& trained) {
+  const EvaluateRequest& request = session.request();
+  const EvaluationTransform preparation = trained.preparation();
+  const CueRequest wanted{request.shape_bias, request.class_map};
+  const ShownCues shown = open_cues(wanted, trained.classes());
+  session.note(shown.cues.images->notice());
+  session.note(categories_notice(wanted, trained.classes(), shown.categories));
+  MeasuredBias model;
+  model.responses = respond(model_as<Classifier>(*trained.model), shown.cues, shown.categories,
+                            session.options(trained, shown.cues.size()));
+  session.report(model.responses.pass, trained);
+  model.checkpoint = trained.weights.string();
+  model.model = trained.model->info().name;
+  model.images = request.shape_bias;
+  model.size = preparation.size;
+  model.crop_pct = preparation.crop.crop_pct;
+  model.cues = shown.cues;
+  model.classes = trained.info.classes;
+  if (!request.class_map.empty()) model.categories_by = "class map";
+  return model;
+}
+
+void measure_shape_bias(EvaluationSession& session) {
+  const EvaluateRequest& request = session.request();
+  std::vector<MeasuredBias> models;
+  session.for_each_model([&](const LoadedModel& trained) {
+    require_classes(trained);
+    const MeasuredBias& model = models.emplace_back(measure_bias(session, trained));
+    if (request.is_single()) session.print(model.bias().table());
+    if (const auto folder = output_folder(request, trained)) {
+      session.print_written(write_bias(*folder, model));
+    }
+  });
+  session.finish(bias_table(models), bias_csv(models));
+  write_logits(session, models.front().responses.logits, classes_metadata(models.front().classes));
+}
+
+}  // namespace
+
+void evaluate_classifiers(const EvaluateRequest& request) {
+  EvaluationSession session(request);
+  request.shape_bias.empty() ? evaluate_models(session) : measure_shape_bias(session);
+}
+
+}  // namespace fovea

@@ -1,0 +1,53 @@
+// Models in turn, notes, progress and tables of `evaluate`.
+#include "apps/tasks/evaluation_session.h"
+
+#include "engine/base/files.h"
+
+namespace fovea {
+
+void EvaluationSession::for_each_model(const std::function<void(const LoadedModel&)>& use) {
+  const std::vector<std::string> sizes = request_.sizes();
+  LoadRequest load = request_.load;
+  load.key_is_shared = request_.checkpoints.size() > 1;
+  for (const std::string& checkpoint : request_.checkpoints) {
+    for (const std::string& size : sizes) {
+      load.checkpoint = checkpoint;
+      load.img_size = size;
+      const LoadedModel trained = load_trained(load);
+      for (const std::string& notice : trained.notices) note(notice);
+      use(trained);
+    }
+  }
+}
+
+ClassifierOptions EvaluationSession::options(const LoadedModel& trained, std::int64_t images) {
+  ClassifierOptions options = request_.options(trained);
+  options.on_batch = [this, images](std::int64_t done) {
+    line_.update({.label = "evaluating", .done = done, .total = images, .note = {}});
+    return true;
+  };
+  return options;
+}
+
+void EvaluationSession::note(const std::string& text) {
+  if (notes_.add_new(text)) line_.print("note: " + text);
+}
+
+void EvaluationSession::report(const EvaluationPass& pass, const LoadedModel& trained) {
+  pass.require_finite(trained.weights.string() + ": ");
+  for (const BrokenImage& image : pass.bad_images) line_.print("broken: " + image.message);
+}
+
+void EvaluationSession::print_written(const std::vector<std::filesystem::path>& files) {
+  for (const std::filesystem::path& file : files) line_.print("wrote " + file.string());
+}
+
+void EvaluationSession::finish(const std::string& table, const std::string& csv,
+                               const std::string& json) {
+  line_.print("\n" + table);
+  if (!request_.processes->is_first()) return;
+  if (!request_.csv.empty()) write_file_atomically(request_.csv, csv);
+  if (!request_.json.empty()) write_file_atomically(request_.json, json);
+}
+
+}  // namespace fovea

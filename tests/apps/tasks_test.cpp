@@ -1,0 +1,94 @@
+// What evaluate and predict do by task, and on which images.
+#include "apps/tasks/tasks.h"
+
+#include <doctest/doctest.h>
+
+#include "tests/support/temporary_folder.h"
+
+namespace fovea {
+namespace {
+
+std::string refusal(TaskKind task, EvaluateRequest& request) {
+  return message_of(
+      [&] { refuse_flags_of_others(task, fields_of(request), &TaskCommands::evaluate_flags); });
+}
+
+std::string refusal(TaskKind task, PredictRequest& request) {
+  return message_of(
+      [&] { refuse_flags_of_others(task, fields_of(request), &TaskCommands::predict_flags); });
+}
+
+/// A model trained on the images of /a, of which it held out a fifth.
+LoadedModel trained_on_a() {
+  LoadedModel trained;
+  trained.info.dataset = "folder";
+  trained.data.data_dir = "/a";
+  trained.data.train_split = "t";
+  trained.data.val_fraction = 0.2;
+  trained.data.val_rule = HoldOutRule::name;
+  trained.data.val_split = "v";
+  return trained;
+}
+
+}  // namespace
+
+TEST_CASE("a flag for models of one task is refused for those of another") {
+  EvaluateRequest evaluate;
+  evaluate.protocol = "eigen";
+  CHECK(refusal(TaskKind::depth, evaluate).empty());
+  for (const TaskKind other : {TaskKind::classification, TaskKind::detection}) {
+    CHECK(contains(refusal(other, evaluate),
+                   "--protocol: got eigen, but it is for depth models, and the checkpoint is " +
+                       std::string(noun_of(other))));
+  }
+  PredictRequest predict;
+  CHECK(refusal(TaskKind::classification, predict).empty());
+  predict.threshold = 0;
+  CHECK(refusal(TaskKind::detection, predict).empty());
+  CHECK(contains(refusal(TaskKind::depth, predict), "--threshold: got 0, but it is for detectors"));
+}
+
+TEST_CASE("models of tasks without commands of their own are refused as classifiers") {
+  for (const TaskKind task : {TaskKind::masked_autoencoding, TaskKind::diffusion}) {
+    CHECK(&commands_of(task) == &commands_of(TaskKind::classification));
+  }
+  CHECK(commands_of(TaskKind::depth).task == TaskKind::depth);
+}
+
+TEST_CASE("a model is evaluated on what its run has held out") {
+  const EvaluateRequest request;
+  const DatasetOptions images = request.images_of(trained_on_a());
+  CHECK(images.name == "folder");
+  CHECK(images.data_dir == "/a");
+  CHECK(images.train_split == "t");
+  CHECK(images.val_fraction == 0.2);
+  CHECK(images.val_rule == HoldOutRule::name);
+  CHECK(images.val_split.empty());  // a fraction is held out instead
+}
+
+TEST_CASE("elsewhere the same fraction is held out; of a given split, or another set, none") {
+  EvaluateRequest request;
+  request.data_dir = "/b";
+  const DatasetOptions moved = request.images_of(trained_on_a());
+  CHECK(moved.data_dir == "/b");
+  CHECK(moved.train_split.empty());
+  CHECK(moved.val_fraction == 0.2);
+  request.data.val_split = "w";
+  CHECK(request.images_of(trained_on_a()).val_fraction == 0);
+  EvaluateRequest other;
+  other.data.name = "cifar10";
+  CHECK(other.images_of(trained_on_a()).val_fraction == 0);
+  CHECK(other.images_of(trained_on_a()).data_dir.empty());
+}
+
+TEST_CASE("a run that held out nothing is evaluated on its own splits") {
+  LoadedModel trained = trained_on_a();
+  trained.data.val_fraction = 0;
+  const EvaluateRequest request;
+  CHECK(request.images_of(trained).val_split == "v");
+  trained.info.dataset = "";
+  CHECK(contains(message_of([&] { static_cast<void>(request.images_of(trained)); }),
+                 "add --dataset"));
+}
+
+}  // namespace fovea
