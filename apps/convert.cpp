@@ -45,11 +45,11 @@ std::string count_text(const WeightsList& list) {
 }
 
 std::string left_out_text(const WeightsList& list) {
-  constexpr std::size_t kMost = 20;
+  constexpr std::size_t kMaxShown = 20;
   std::vector<std::string> names = list.others;
-  if (names.size() > kMost) {
-    names.resize(kMost);
-    names.push_back("and " + std::to_string(list.others.size() - kMost) + " more");
+  if (names.size() > kMaxShown) {
+    names.resize(kMaxShown);
+    names.push_back("and " + std::to_string(list.others.size() - kMaxShown) + " more");
   }
   return "note: skipped entries that are not tensors: " + joined(names, ", ");
 }

@@ -74,7 +74,7 @@ std::int64_t side_of(const EncodeRequest& r, const VaeConfig& c) {
 
 Pipeline pipeline_for(const EncodeRequest& r, std::int64_t side) {
   Pipeline pipeline;
-  pipeline.normalization = {{0.5F, 0.5F, 0.5F}, {0.5F, 0.5F, 0.5F}};
+  pipeline.normalization = {{0.5F, 0.5F, 0.5F}, {0.5F, 0.5F, 0.5F}};  // to [-1, 1], as VAEs expect
   pipeline.steps.push_back(
       geometry_step([side, adm = r.crop == "adm"](ImageSize size, Rng&) -> std::vector<Geometry> {
         if (adm) return adm_crop_moves(size, side);

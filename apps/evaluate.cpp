@@ -1,7 +1,7 @@
 // evaluate [CHECKPOINT...]: scores of trained models on images, at one or several sizes.
 #include "apps/common/cli.h"
 #include "apps/common/launch.h"
-#include "apps/evaluate_request.h"
+#include "apps/tasks/evaluate_request.h"
 #include "apps/tasks/tasks.h"
 #include "engine/comm/local_device.h"
 #include "engine/parallel.h"

@@ -70,6 +70,7 @@ int inspect(int argc, char** argv) {
   if (arguments.size() == 2) request.load.checkpoint = arguments.back();
   if (request.threads > 0) set_num_threads(static_cast<int>(request.threads));
 
+  // The analysis of initial parameters needs a model, but no trained one.
   if (request.options.init && request.load.checkpoint.empty() && request.load.model.empty()) {
     request.load.model = "pervit_tiny_224";
   }

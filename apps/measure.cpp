@@ -1,4 +1,4 @@
-// measure SAMPLES REFERENCE: how near generated pictures come to real ones, in features of trained
+// measure SAMPLES REFERENCE: how close generated pictures are to real ones, in features of trained
 // networks.
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -91,7 +91,7 @@ class Measurement {
   }
 
   FeatureComparison run() {
-    read_reference();
+    read_reference();  // first, because all other sets are measured against it
     if (sets_.samples) {
       add_samples();
       add_floor();
@@ -120,7 +120,8 @@ class Measurement {
     line_.print(text_of("features  ", sets_.vectors(), " vectors of ", features, ", ",
                         megabytes_text(bytes), " of memory"));
     check(available == 0 || bytes < available, "features: need ", megabytes_text(bytes),
-          " of memory, available are ", megabytes_text(available), "; measure fewer pictures");
+          " of memory, but only ", megabytes_text(available),
+          " are available; measure fewer pictures");
   }
 
   /// The network's class for each label of a set; empty if labels mean nothing to it.
@@ -164,6 +165,7 @@ class Measurement {
         note("the samples' first picture is ", to_string(size), ", the reference's ",
              to_string(real), "; crop and resize the reference as the training did");
       }
+      // The Gaussian of the ceiling is fitted to the pixels that pass by while features are read.
       table_ = std::make_shared<PixelTable>(PixelTable::rows_for(images->size(), size), size);
       images = recorded(images, table_);
     }
@@ -232,7 +234,7 @@ class Measurement {
     add("samples", set.name, features, reference());
     const std::int64_t fewest =
         std::min(features.count(), reference_ ? reference_->count() : features.count());
-    if (fewest <= result_.features) {
+    if (fewest <= result_.features) {  // the covariance is then singular
       note(fewest, " pictures are not more than the ", result_.features,
            " features: distances come out too large; compare only equal counts");
     }

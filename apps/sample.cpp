@@ -1,4 +1,4 @@
-// sample RUN: pictures from noise, by a trained diffusion model.
+// sample RUN: images from noise by a trained diffusion model.
 #include <algorithm>
 #include <chrono>
 
@@ -69,10 +69,10 @@ SampleFiles files_of(const SampleCommand& c, const LoadedModel& trained,
     files.folder = free_sample_folder(usual, files.settings);
   }
   check(!has_other_samples(files.folder, files.settings), files.folder.string(),
-        ": has samples that were made otherwise (samples.json); choose another --output");
+        ": has samples of other settings (samples.json); choose another --output");
   files.count = c.count;
-  constexpr std::int64_t kMostColumns = 10;
-  files.columns = std::min<std::int64_t>(std::ssize(c.labels), kMostColumns);
+  constexpr std::int64_t kMaxColumns = 10;
+  files.columns = std::min<std::int64_t>(std::ssize(c.labels), kMaxColumns);
   if (files.columns == 1) files.columns = std::min<std::int64_t>(c.count, 8);
   files.seed = c.seed;
   return files;
@@ -110,7 +110,7 @@ class SamplingRun {
   [[nodiscard]] const SampleOutput& output() const { return output_; }
 
  private:
-  /// After a step of the batch that begins with sample `made`. Returns false to stop.
+  /// Called after a step of the batch that begins with sample `made`. Returns false to stop.
   bool see(std::int64_t made, const SamplingStep& step) {
     if (made == 0) film_.see(step);
     const std::int64_t batches = (command_.count + command_.batch_size - 1) / command_.batch_size;

@@ -137,7 +137,7 @@ Fields fields_of(SampleCommand& c) {
 SampleCommand read_sample_command(int argc, char** argv) {
   SampleCommand c;
   c.load.reads_pictures = false;
-  const CommandSpec spec{"sample", "Draws pictures with a diffusion model, from noise.",
+  const CommandSpec spec{"sample", "Generates images from noise with a diffusion model.",
                          "run directory of a diffusion model", fields_of(c)};
   const CommandLine line = parse_command_line(argc, argv, spec);
   for (const Setting& setting : line.settings) {
@@ -177,6 +177,7 @@ void complete(SampleCommand& c, const LoadedModel& trained) {
   if (run && !c.given.contains("clip-denoised")) {
     c.sampling.sampler.clip_denoised = run->samples.sampler.clip_denoised;
   }
+  // A process shorter than the default number of steps is not respaced.
   const auto usual = parse_integer(c.sampling.steps);
   if (!c.given.contains("num-sampling-steps") && usual > c.process.steps) c.sampling.steps = "";
   complete_guidance(c, trained);

@@ -14,7 +14,7 @@
 namespace fovea {
 namespace {
 
-constexpr std::int64_t kMostInGrid = 400;
+constexpr std::int64_t kMaxInGrid = 400;  // the pictures of the grid stay in memory
 
 std::string padded(std::int64_t number) {
   std::string digits = std::to_string(number);
@@ -57,7 +57,7 @@ SampleOutput::SampleOutput(SampleFiles files) : files_(std::move(files)) {
 void SampleOutput::write_picture(const LabelledPicture& sample) {
   if (files_.folder.empty()) return;
   write_png(files_.folder / sample_name(sample.index, sample.label, files_.seed), sample.picture);
-  if (std::ssize(grid_) < kMostInGrid) grid_.push_back(sample.picture);
+  if (std::ssize(grid_) < kMaxInGrid) grid_.push_back(sample.picture);
 }
 
 void SampleOutput::add(const std::vector<LabelledPicture>& pictures) {

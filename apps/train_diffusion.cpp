@@ -6,8 +6,8 @@ namespace fovea::programs {
 int train_diffusion(int argc, char** argv) {
   return run_training(
       {"train_diffusion",
-       "Trains a diffusion transformer, which draws new pictures of the data set's classes;\n"
-       "./run sample RUN draws them, and each epoch ends with a sheet of samples.\n"
+       "Trains a diffusion transformer to generate images of the data set's classes;\n"
+       "./run sample RUN generates them, and each epoch ends with a sheet of samples.\n"
        "Defaults come from the data set's recipe (shown: builtin; others: recipes/cifar_dit.json,\n"
        "recipes/photographs_dit.json, recipes/latents_dit.json); a --config file overrides it,\n"
        "flags override both.",

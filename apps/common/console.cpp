@@ -112,6 +112,7 @@ void Console::step(const EpochPosition& at) {
   state.label = "epoch " + std::to_string(at.epoch + 1) + "/" + std::to_string(at.epochs);
   state.done = at.step;
   state.total = at.steps;
+  // Steps before a resume are not timed: those after it stand for them.
   const auto timed = static_cast<double>(std::max<std::int64_t>(at.steps_timed, 1));
   state.seconds = at.seconds * static_cast<double>(at.step) / timed;
   state.img_s = at.img_s;

@@ -22,9 +22,9 @@ PictureDecoder::PictureDecoder(const LoadedModel& trained, const std::string& va
   const std::string model = trained.weights.string();
   if (vae.empty()) {
     check(!latents, model, ": makes latents of the VAE ", latents ? latents->vae : "", " (weights ",
-          latents ? latents->hash : "", "); add --vae FILE, which makes pictures of them");
+          latents ? latents->hash : "", "); add --vae FILE to decode them");
     check(channels == Image::kChannels, model, ": makes ", channels,
-          " channels, which are latents; add --vae FILE, which makes pictures of them");
+          " channels, which are latents; add --vae FILE to decode them");
     return;
   }
   check_usage(!makes_pixels(trained), "--vae: got ", vae, ", but ", model,

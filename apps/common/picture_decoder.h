@@ -12,8 +12,8 @@ namespace fovea {
 
 class PictureDecoder {
  public:
-  /// Throws unless the model and the VAE, a path for load_vae() or empty, go together: a model of
-  /// pixels has none, a model of latents the one that made them.
+  /// Throws unless the VAE, a path for load_vae() or empty, belongs to the model: a model of pixels
+  /// has none, a model of latents the one that encoded them.
   PictureDecoder(const LoadedModel& trained, const std::string& vae, DType activations);
 
   /// Samples [B, C, H, W] to images [B, 3, H', W'] in [-1, 1].

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "apps/common/pictures.h"
-#include "apps/evaluate_request.h"
+#include "apps/tasks/evaluate_request.h"
 #include "apps/tasks/predict_request.h"
 
 namespace fovea {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "apps/common/progress_line.h"
-#include "apps/evaluate_request.h"
+#include "apps/tasks/evaluate_request.h"
 #include "engine/base/notices.h"
 #include "train/tasks/classifier_evaluation.h"
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "apps/common/pictures.h"
-#include "apps/evaluate_request.h"
+#include "apps/tasks/evaluate_request.h"
 #include "apps/tasks/predict_request.h"
 #include "engine/base/fields.h"
 #include "models/task_kind.h"

@@ -6,7 +6,7 @@
 #include <regex>
 #include <set>
 
-#include "apps/evaluate_request.h"
+#include "apps/tasks/evaluate_request.h"
 #include "engine/base/files.h"
 #include "engine/base/text.h"
 #include "train/start/tasks.h"

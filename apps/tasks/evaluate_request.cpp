@@ -1,5 +1,5 @@
 // Flags of `evaluate`, and checks of their combinations.
-#include "apps/evaluate_request.h"
+#include "apps/tasks/evaluate_request.h"
 
 #include <algorithm>
 
