@@ -39,9 +39,8 @@ std::optional<DiffusionOptions> options_of_run(const fs::path& weights) {
   std::error_code none;
   if (!fs::exists(file, none)) return {};
   const TrainConfig config = saved_config(read_file(file), file.string());
-  const auto* const settings = dynamic_cast<const DiffusionSettings*>(&*config.task);
-  if (settings == nullptr) return {};
-  return settings->options;
+  if (config.task->kind() != TaskKind::diffusion) return {};
+  return diffusion_of(config);
 }
 
 void check_command(const SampleCommand& c) {

@@ -38,6 +38,7 @@ using Opened = std::shared_ptr<const Dataset>;
 struct Source {
   std::string_view name;
   Opened (*open)(const DatasetOptions& options, Split split);
+  DataKind kind = DataKind::photographs;
 };
 
 template <class Set>
@@ -130,22 +131,29 @@ ImageTargets checked(ImageTargets targets, ImageSize image, const std::string& n
   return targets;
 }
 
-/// One row per data set.
-constexpr auto kSources = std::to_array<Source>({{"builtin", open_builtin},
-                                                 {"cifar10", open_cifar<CifarKind::cifar10>},
-                                                 {"cifar100", open_cifar<CifarKind::cifar100>},
-                                                 {"auto", open_detected},
-                                                 {"folder", open_files<ImageFolder>},
-                                                 {"tar", open_files<TarShards>},
-                                                 {"pack", open_pack},
-                                                 {"latents", open_latents},
-                                                 {"scenes", open_scenes},
-                                                 {"rooms", open_rooms},
-                                                 {"coco", open_coco},
-                                                 {"voc", open_voc},
-                                                 {"flowers102", open_flowers},
-                                                 {"depth_pairs", open_files<DepthPairs>},
-                                                 {"nyu", open_files<NyuDepth>}});
+/// One row per data set. The Pixel Transformer sees the flowers at 32x32.
+constexpr auto kSources =
+    std::to_array<Source>({{"builtin", open_builtin, DataKind::drawn},
+                           {"cifar10", open_cifar<CifarKind::cifar10>, DataKind::small},
+                           {"cifar100", open_cifar<CifarKind::cifar100>, DataKind::small},
+                           {"auto", open_detected},
+                           {"folder", open_files<ImageFolder>},
+                           {"tar", open_files<TarShards>},
+                           {"pack", open_pack},
+                           {"latents", open_latents, DataKind::latents},
+                           {"scenes", open_scenes, DataKind::drawn},
+                           {"rooms", open_rooms, DataKind::drawn},
+                           {"coco", open_coco},
+                           {"voc", open_voc},
+                           {"flowers102", open_flowers, DataKind::small},
+                           {"depth_pairs", open_files<DepthPairs>},
+                           {"nyu", open_files<NyuDepth>}});
+
+const Source& source_of(std::string_view name) {
+  for (const Source& source : kSources)
+    if (source.name == name) return source;
+  refuse_name("open_dataset", std::string(name), dataset_names());
+}
 
 Opened open_whole(const DatasetOptions& options, Split split) {
   const bool has_folders = options.name == "folder" || options.name == "auto";
@@ -155,9 +163,7 @@ Opened open_whole(const DatasetOptions& options, Split split) {
   check(options.name == "coco" || (options.annotations.empty() && options.val_annotations.empty()),
         "--annotations and --val-annotations: only apply to coco, but the data set is ",
         options.name);
-  for (const Source& source : kSources)
-    if (source.name == options.name) return source.open(options, split);
-  refuse_name("open_dataset", options.name, dataset_names());
+  return source_of(options.name).open(options, split);
 }
 
 Opened open_detected(const DatasetOptions& given, Split split) {
@@ -225,6 +231,8 @@ const std::vector<std::string>& dataset_names() {
   }();
   return names;
 }
+
+DataKind data_kind(std::string_view dataset) { return source_of(dataset).kind; }
 
 std::string detect_dataset(const DatasetOptions& given) {
   DatasetOptions options = given;

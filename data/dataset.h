@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "data/sample.h"
@@ -144,6 +145,16 @@ struct DatasetOptions {
 /// options.data_dir or its default.
 [[nodiscard]] std::filesystem::path data_folder(const DatasetOptions& options);
 [[nodiscard]] const std::vector<std::string>& dataset_names();
+
+/// What a data set's recipes depend on.
+enum class DataKind {
+  drawn,        ///< pictures that are computed
+  small,        ///< pictures of 32x32, and those that experiments reduce to it
+  photographs,  ///< of any size
+  latents,
+};
+/// The kind of one of dataset_names(). Throws on an unknown name.
+[[nodiscard]] DataKind data_kind(std::string_view dataset);
 /// "folder", "tar" or "pack", detected from the content of options.data_dir. Throws if nothing
 /// matches.
 [[nodiscard]] std::string detect_dataset(const DatasetOptions& options);

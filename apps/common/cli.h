@@ -6,7 +6,6 @@
 
 #include "apps/common/model_list.h"
 #include "engine/base/fields.h"
-#include "train/start/resolve.h"
 
 namespace fovea {
 

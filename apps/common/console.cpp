@@ -18,26 +18,29 @@ std::string scientific(double value) {
   return text;
 }
 
-/// The settings that differ from the recipe, or with --verbose all settings.
+/// The settings that differ from the recipe, or with --verbose all settings and their sources.
 std::string settings_of(TrainConfig config, StartingPoint start) {
-  if (config.request.verbose) return settings_table(fields_of(config));
+  const std::string title = "settings  recipe " + start.recipe;
+  if (config.request.verbose)
+    return title + '\n' + sources_table(fields_of(config), config.sources);
   start.config.data.name = config.data.name;
   const std::string table = settings_table(fields_of(config), fields_of(start.config));
-  return "settings  recipe " + start.recipe + " (--verbose shows all)" +
-         (table.empty() ? "\n" : ", except for\n" + table);
+  return title + " (--verbose shows all)" + (table.empty() ? "\n" : ", except for\n" + table);
 }
 
 /// The settings that the config.json of the weights made and nothing overrode, or "".
-std::string taken_settings(TrainConfig config, const StartingPoint& start) {
-  const Fields fields = fields_of(config);
-  Fields taken;
-  for (const Setting& setting : start.taken) {
-    const Field& field = find_field(fields, setting.name, "");
-    if (field_text(field) == setting.text) taken.push_back(field);
+std::string hub_settings(TrainConfig config, StartingPoint start) {
+  if (start.hub.empty() || config.request.verbose) return "";
+  const Fields fields = fields_of(config), first = fields_of(start.config);
+  Fields of_hub;
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    const auto source = start.config.sources.find(fields[i].name);
+    const bool is_hubs = source != start.config.sources.end() && source->second == start.hub;
+    if (is_hubs && field_text(fields[i]) == field_text(first[i])) of_hub.push_back(fields[i]);
   }
-  if (taken.empty()) return "";
+  if (of_hub.empty()) return "";
   return "weights   " + config.weights.finetune + ", whose config.json sets\n" +
-         settings_table(taken);
+         settings_table(of_hub);
 }
 
 /// "wait 2% forward 30% backward 55% optimizer 8% other 5%".
@@ -88,7 +91,7 @@ void Console::introduce(const ResolvedRun& run, Trainer& trainer) {
   task_ = trainer.task();
   Model& model = trainer.model();
   std::ostringstream text;
-  text << settings_of(config, run.start) << taken_settings(config, run.start) << '\n'
+  text << settings_of(config, run.start) << hub_settings(config, run.start) << '\n'
        << "model     " << model.info().name << ", " << model.store().parameter_count()
        << " parameters,\n          "
        << fixed_text(static_cast<double>(model.multiply_adds()) / 1e6, 1)

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iomanip>
 #include <sstream>
 
 #include "engine/base/files.h"
@@ -217,6 +218,17 @@ const Field& find_field(const Fields& fields, std::string_view name, std::string
   refuse(where, ": unknown setting ", name, did_you_mean(wanted, names));
 }
 
+const Setting* find_setting(const std::vector<Setting>& settings, std::string_view name) {
+  const auto found = std::find_if(settings.rbegin(), settings.rend(),
+                                  [&](const Setting& setting) { return setting.name == name; });
+  return found == settings.rend() ? nullptr : &*found;
+}
+
+std::string setting_text(const std::vector<Setting>& settings, std::string_view name) {
+  const Setting* const found = find_setting(settings, name);
+  return found == nullptr ? "" : found->text;
+}
+
 void set_field(const Field& field, std::string_view text) {
   const bool any_text = field.holds<std::string>() && field.choices.empty() && !field.yes_no;
   std::visit(Setter{field, any_text ? text : without_blanks(text)}, field.target);
@@ -272,6 +284,30 @@ std::string settings_table(const Fields& fields) {
     }
   }
   finish();
+  return out.str();
+}
+
+std::string sources_table(const Fields& fields, const Sources& sources) {
+  constexpr std::size_t kWidestValue = 24;  // longer ones push their source to the right
+  std::size_t widest_name = 0, widest_value = 0;
+  for (const Field& field : fields) {
+    const std::size_t value = field_text(field).size();
+    if (value > 0) widest_name = std::max(widest_name, field.name.size());
+    if (value <= kWidestValue) widest_value = std::max(widest_value, value);
+  }
+  std::ostringstream out;
+  out << std::left;
+  std::string group;
+  for (const Field& field : fields) {
+    const std::string value = field_text(field);
+    if (value.empty()) continue;
+    if (field.group != group) out << "  " << field.group << '\n';
+    group = field.group;
+    const auto source = sources.find(field.name);
+    out << "    " << std::setw(static_cast<int>(widest_name)) << field.name << "  "
+        << std::setw(static_cast<int>(widest_value)) << value << "  "
+        << (source == sources.end() ? "default" : source->second) << '\n';
+  }
   return out.str();
 }
 

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 #include <sstream>
@@ -113,6 +114,22 @@ using Fields = std::vector<Field>;
 /// that `last` comes last.
 [[nodiscard]] Fields grouped(const Fields& fields, std::string_view last);
 
+/// A setting as it is written: its name, and the text that would follow its flag.
+struct Setting {
+  std::string name, text;
+  std::string source = kFlag;  ///< where it is written: "recipe builtin", a file's path
+
+  static constexpr const char* kFlag = "flag";
+};
+/// The last setting of this name, which overrides earlier ones; null if there is none.
+[[nodiscard]] const Setting* find_setting(const std::vector<Setting>& settings,
+                                          std::string_view name);
+/// The text of that setting; "" if there is none.
+[[nodiscard]] std::string setting_text(const std::vector<Setting>& settings, std::string_view name);
+
+/// Settings::source of fields that are not at their default, by name.
+using Sources = std::map<std::string, std::string>;
+
 /// Settings of another task or program. A flag with one of these names is rejected with the name of
 /// its owner.
 struct OtherSettings {
@@ -171,21 +188,31 @@ void set_field(const Field& field, std::string_view text);
 /// "integer, 1 to 65536", "one of builtin, cifar10", ... for --help and errors.
 [[nodiscard]] std::string expected_text(const Field& field);
 
-/// Sets fields from a JSON object of names and values. Unknown names are errors, except "about",
-/// which is reserved for remarks and ignored. `where` (a path) starts every message.
+/// Sets fields by name, in that order. Errors start with the setting's source unless it is a flag.
+void set_fields(const Fields& fields, const std::vector<Setting>& settings);
+
+/// The settings in a JSON object, in its order, under the names of their fields. Unknown names are
+/// errors, except "about", which is reserved for remarks and ignored. `where`, a path, is the
+/// settings' source and starts every message.
 ///
 /// A name among `others` is accepted with its neutral value, which requests nothing; any other
 /// value is an error.
+[[nodiscard]] std::vector<Setting> settings_in_json(const Fields& fields, std::string_view json,
+                                                    const std::string& where,
+                                                    const std::vector<OtherSettings>& others = {});
+/// settings_in_json() for a saved run: names among `others` are ignored, whatever their value.
+[[nodiscard]] std::vector<Setting> settings_in_saved_json(const Fields& fields,
+                                                          std::string_view json,
+                                                          const std::string& where,
+                                                          const std::vector<OtherSettings>& others);
+/// settings_in_json() for a file. It may name another file next to it that it "extends": the
+/// settings of that file come first.
+[[nodiscard]] std::vector<Setting> settings_in_file(const Fields& fields,
+                                                    const std::filesystem::path& path,
+                                                    const std::vector<OtherSettings>& others = {});
+/// Sets fields to settings_in_json().
 void apply_json(const Fields& fields, std::string_view json, const std::string& where,
                 const std::vector<OtherSettings>& others = {});
-/// apply_json() for the settings of a saved run: names among `others` are ignored, whatever their
-/// value.
-void apply_saved_json(const Fields& fields, std::string_view json, const std::string& where,
-                      const std::vector<OtherSettings>& others);
-/// apply_json() for a file. It may name another file next to it that it "extends": the settings of
-/// that file are applied first.
-void apply_json_file(const Fields& fields, const std::filesystem::path& path,
-                     const std::vector<OtherSettings>& others = {});
 /// The text of one setting in a JSON object; "" where the object does not contain it. Throws
 /// UsageError when the text is not a JSON object.
 [[nodiscard]] std::string text_in_json(const Field& field, std::string_view json,
@@ -198,5 +225,7 @@ void apply_json_file(const Fields& fields, const std::filesystem::path& path,
 /// that differ from `usual`. Empty if none differ.
 [[nodiscard]] std::string settings_table(const Fields& fields);
 [[nodiscard]] std::string settings_table(const Fields& fields, const Fields& usual);
+/// A table of all fields, one to a line: name, value and source. Empty texts are left out.
+[[nodiscard]] std::string sources_table(const Fields& fields, const Sources& sources);
 
 }  // namespace fovea

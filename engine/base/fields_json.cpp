@@ -86,10 +86,6 @@ Json parse_object(std::string_view text, const std::string& where) {
   }
 }
 
-}  // namespace
-
-namespace {
-
 using Others = std::vector<OtherSettings>;
 
 const Field* find_other(const Others& others, const std::string& name) {
@@ -106,6 +102,10 @@ bool asks_for_nothing(const Field& field, const std::string& text) {
   const bool same = field_text(field) == usual;
   if (!same) set_field(field, usual);
   return same;
+}
+
+std::string starting_with(const std::string& where, const std::string& message) {
+  return message.starts_with(where) ? message : where + ": " + message;
 }
 
 /// Rejects unknown names, all of them in one message: a file of another program may contain many.
@@ -126,10 +126,11 @@ void refuse_unknown(const Fields& fields, const Json& object, const std::string&
                    (more > 0 ? " and " + std::to_string(more) + " more" : ""));
 }
 
-void apply(const Fields& fields, std::string_view json, const std::string& where,
-           const Others& others, bool others_count) {
+std::vector<Setting> read(const Fields& fields, std::string_view json, const std::string& where,
+                          const Others& others, bool others_count) {
   const Json object = parse_object(json, where);
   refuse_unknown(fields, object, where, others);
+  std::vector<Setting> settings;
   std::map<std::string, std::string> set_by;  // setting -> its name in the file
   for (const auto& [name, value] : object.items()) {
     if (name == "about" || name == "extends") continue;
@@ -140,27 +141,43 @@ void apply(const Fields& fields, std::string_view json, const std::string& where
       const Field& field = find_field(fields, name, where, others);
       const auto [first, is_new] = set_by.emplace(field.name, name);
       if (!is_new) {
-        throw UsageError(where + ": " + first->second + " and " + name +
+        throw UsageError(first->second + " and " + name +
                          " are the same setting, expected one of them");
       }
-      set_field(field, text_of(field, value, where));
+      settings.push_back({field.name, text_of(field, value, where), where});
     } catch (const UsageError& error) {
-      const std::string message = error.what();
-      throw UsageError(message.starts_with(where) ? message : where + ": " + message);
+      throw UsageError(starting_with(where, error.what()));
     }
   }
+  return settings;
 }
 
 }  // namespace
 
-void apply_json(const Fields& fields, std::string_view json, const std::string& where,
-                const Others& others) {
-  apply(fields, json, where, others, true);
+void set_fields(const Fields& fields, const std::vector<Setting>& settings) {
+  for (const Setting& setting : settings) {
+    try {
+      set_field(find_field(fields, setting.name, setting.source), setting.text);
+    } catch (const UsageError& error) {
+      if (setting.source == Setting::kFlag) throw;
+      throw UsageError(starting_with(setting.source, error.what()));
+    }
+  }
 }
 
-void apply_saved_json(const Fields& fields, std::string_view json, const std::string& where,
-                      const Others& others) {
-  apply(fields, json, where, others, false);
+std::vector<Setting> settings_in_json(const Fields& fields, std::string_view json,
+                                      const std::string& where, const Others& others) {
+  return read(fields, json, where, others, true);
+}
+
+std::vector<Setting> settings_in_saved_json(const Fields& fields, std::string_view json,
+                                            const std::string& where, const Others& others) {
+  return read(fields, json, where, others, false);
+}
+
+void apply_json(const Fields& fields, std::string_view json, const std::string& where,
+                const Others& others) {
+  set_fields(fields, settings_in_json(fields, json, where, others));
 }
 
 std::string text_in_json(const Field& field, std::string_view json, const std::string& where) {
@@ -171,24 +188,24 @@ std::string text_in_json(const Field& field, std::string_view json, const std::s
   return "";
 }
 
-void apply_json_file(const Fields& fields, const std::filesystem::path& path,
-                     const Others& others) {
+std::vector<Setting> settings_in_file(const Fields& fields, const std::filesystem::path& path,
+                                      const Others& others) {
   constexpr std::size_t kMaxFiles = 8;
-  std::vector<std::pair<std::string, std::string>> files;  // path, text
+  std::vector<Setting> settings;
+  std::size_t files = 0;
   for (std::filesystem::path next = path; !next.empty();) {
-    if (files.size() == kMaxFiles) throw UsageError(path.string() + ": extends too many files");
-    files.emplace_back(next.string(), read_file(next));
-    const Json base = parse_object(files.back().second, next.string()).value("extends", Json(""));
+    if (++files > kMaxFiles) throw UsageError(path.string() + ": extends too many files");
+    const std::string text = read_file(next), where = next.string();
+    const std::vector<Setting> own = settings_in_json(fields, text, where, others);
+    settings.insert(settings.begin(), own.begin(), own.end());
+    const Json base = parse_object(text, where).value("extends", Json(""));
     if (!base.is_string()) {
-      throw UsageError(next.string() + ": extends: got " + json_text(base) +
-                       ", expected a file's name");
+      throw UsageError(where + ": extends: got " + json_text(base) + ", expected a file's name");
     }
     const std::string name = base.get<std::string>();
     next = name.empty() ? std::filesystem::path() : next.parent_path() / name;
   }
-  for (; !files.empty(); files.pop_back()) {
-    apply_json(fields, files.back().second, files.back().first, others);
-  }
+  return settings;
 }
 
 std::string to_json(const Fields& fields, const std::string& about) {

@@ -95,7 +95,10 @@ def check_start_of_training(checks, program):
                 "batch-size 8" in text and "weight-decay" not in text,
                 text)
     done = checks.run(program, *tiny, "--output", f"{program} b", "--verbose")
-    checks.that("--verbose shows every setting", "weight-decay" in done.stdout + done.stderr, done.stdout + done.stderr)
+    rows = [line.split() for line in done.stdout.splitlines() if line.startswith("    ")]
+    sources = {row[0]: row[2] for row in rows}  # of names and values without blanks
+    for name, source in ("weight-decay", "recipe"), ("output", "flag"), ("val-batch-size", "default"):
+        checks.that(f"--verbose shows the source of {name}", sources.get(name) == source, done.stdout)
 
 
 def main():

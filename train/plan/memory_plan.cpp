@@ -120,14 +120,16 @@ void fit_batch_size(TrainConfig& config, const Datasets& data, Communicator& pro
   if (least_of(room.available, processes) == 0) return;
   MemoryPlan memory = measured(config, data, processes);
   memory.program = room.program;
-  std::int64_t& batch_size = config.images.loader.batch_size;
+  const std::int64_t batch_size = config.images.loader.batch_size;
   const std::int64_t fitting = least_of(memory.largest_batch(room.available), processes);
   const std::int64_t most = std::min(fitting, batch_size);
   const std::int64_t least = task_info(config).batch_multiple * memory.shards;
   for (std::int64_t size = most; size >= least; --size) {
     if (batch_size % size != 0 || size % least != 0) continue;
-    config.loop.grad_accum_steps *= batch_size / size;
-    batch_size = size;
+    if (size == batch_size) return;
+    const std::int64_t batches = config.loop.grad_accum_steps * (batch_size / size);
+    apply_settings(config, {{"batch-size", std::to_string(size), kDerived},
+                            {"grad-accum-steps", std::to_string(batches), kDerived}});
     return;
   }
   fail("--auto-batch: ", config.model.name, " needs ", megabytes_text(memory.total(least)),

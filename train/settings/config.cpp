@@ -29,6 +29,11 @@ Fields fields_of(TrainConfig& config) {
   return grouped(fields, "Run");
 }
 
+void apply_settings(TrainConfig& config, const std::vector<Setting>& settings) {
+  set_fields(fields_of(config), settings);
+  for (const Setting& setting : settings) config.sources[setting.name] = setting.source;
+}
+
 DatasetOptions dataset_options(const TrainConfig& config) {
   DatasetOptions options = config.data;
   options.labelled = config.task->info(config).needs_labels;

@@ -40,10 +40,17 @@ struct TrainConfig {
   RecorderOptions files{.asynchronous = true};
   RunRequest request{};
   AnyTaskSettings task{};
+  Sources sources{};  ///< where apply_settings() took the settings from
 };
 
 /// Fields of all settings, bound to `config`, in the order of --help.
 [[nodiscard]] Fields fields_of(TrainConfig& config);
+
+/// Source of settings that follow from others, from the data or from the number of processes.
+inline constexpr const char* kDerived = "derived";
+
+/// Sets fields of `config` and records their sources. Throws UsageError, see set_fields().
+void apply_settings(TrainConfig& config, const std::vector<Setting>& settings);
 
 /// Throws UsageError if settings contradict each other. The functions below require that this check
 /// has passed.

@@ -40,6 +40,16 @@ class TaskSettings {
   virtual void precede_settings() {}
 };
 
+/// The settings of `task`, which are copied as a `Derived`.
+template <class Derived, TaskKind task>
+class TaskSettingsOf : public TaskSettings {
+ public:
+  [[nodiscard]] std::unique_ptr<TaskSettings> clone() const final {
+    return std::make_unique<Derived>(static_cast<const Derived&>(*this));
+  }
+  [[nodiscard]] TaskKind kind() const final { return task; }
+};
+
 /// Owns a task's settings with value semantics. An empty or moved-from object must not be used.
 class AnyTaskSettings {
  public:

@@ -32,8 +32,7 @@ void hold_out_latents(TrainConfig& config, Notices& notices) {
   DatasetOptions options = dataset_options(config);
   options.data_dir = data_folder(options);
   if (!is_one_latent_file(options)) return;
-  constexpr double usual = 0.01;
-  config.data.val_fraction = usual;
+  apply_settings(config, {{"val-fraction", "0.01", kDerived}});
   notices.add(options.data_dir.string(), ": holds the latents of both splits, so 1 % of each ",
               "class is for validation; --val-fraction sets another share");
 }

@@ -12,7 +12,6 @@
 #include "models/model.h"
 #include "train/run/task_info.h"
 #include "train/settings/config.h"
-#include "train/start/starting_point.h"
 
 namespace fovea {
 

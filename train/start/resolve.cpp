@@ -16,41 +16,42 @@ namespace {
 
 namespace fs = std::filesystem;
 
-using Others = std::vector<OtherSettings>;
-
-constexpr std::int64_t kNotGiven = -1;  // a number that no flag accepts
-
-void apply(TrainConfig& config, const std::vector<Setting>& flags, const Others& others) {
+/// What the user gives: the settings of the --config file, then the flags, which override them.
+std::vector<Setting> given_settings(const std::vector<Setting>& flags, TaskKind task) {
+  TrainConfig config = config_for(task);
   const Fields fields = fields_of(config);
-  for (const Setting& flag : flags) {
-    set_field(find_field(fields, flag.name, "flag", others), flag.text);
+  const std::vector<OtherSettings> others = settings_of_others(task);
+  std::vector<Setting> given;
+  for (Setting flag : flags) {
+    flag.name = find_field(fields, flag.name, "flag", others).name;
+    given.push_back(std::move(flag));
   }
+  const std::string file = setting_text(given, "config");
+  if (file.empty()) return given;
+  const std::vector<Setting> in_file = settings_in_file(fields, file, others);
+  given.insert(given.begin(), in_file.begin(), in_file.end());
+  return given;
 }
 
-void apply_file(TrainConfig& config, const std::string& path, const Others& others) {
-  if (!path.empty()) apply_json_file(fields_of(config), path, others);
+/// The state selected by --resume and --output; empty for a new run.
+fs::path find_state(const std::vector<Setting>& given) {
+  const std::string resume = setting_text(given, "resume"), output = setting_text(given, "output");
+  if (resume.empty() || (resume == "auto" && output.empty())) return {};  // see check_config()
+  if (resume == "auto") return last_state({output});
+  const fs::path state = fs::is_directory(resume) ? RunPaths{resume}.state() : fs::path(resume);
+  check(fs::exists(state), "--resume: ", state.string(), " does not exist");
+  return state;
 }
 
-/// The state file selected by --resume and --output; empty for a new run.
-fs::path find_state(const TrainConfig& config) {
-  const RunRequest& request = config.request;
-  const fs::path own = request.output.empty() ? fs::path() : last_state({request.output});
-  const bool has_own = !own.empty();
-  if (request.resume == "auto") {
-    if (request.output.empty()) throw UsageError("--resume auto needs --output DIR");
-    return own;
-  }
-  if (!request.resume.empty()) {
-    const fs::path given = request.resume;
-    const fs::path state = fs::is_directory(given) ? RunPaths{given}.state() : given;
-    check(fs::exists(state), "--resume: ", state.string(), " does not exist");
-    check(!has_own || request.eval || fs::equivalent(own, state), "--output: ", request.output,
-          " already contains a run other than ", state.string());
-    return state;
-  }
-  check(!has_own || request.eval, "--output: ", request.output,
+/// Throws if --output holds another run than that of `state`. An evaluation writes nothing there.
+void check_output(const RunRequest& request, const fs::path& state) {
+  if (request.output.empty() || request.eval) return;
+  const fs::path own = last_state({request.output});
+  if (own.empty()) return;
+  check(!state.empty(), "--output: ", request.output,
         " already contains a run; --resume auto continues it, another --output starts a new one");
-  return {};
+  check(fs::equivalent(own, state), "--output: ", request.output,
+        " already contains a run other than ", state.string());
 }
 
 StepSize step_size(const TrainConfig& config) {
@@ -96,65 +97,71 @@ void compare(TrainConfig saved, TrainConfig now, const fs::path& state, Notices&
 }
 
 /// The starting point of a saved run; its weights may no longer exist.
-StartingPoint start_of(TrainConfig saved) {
+StartingPoint start_of(const TrainConfig& saved) {
+  const TaskKind task = saved.task->kind();
+  std::vector<Setting> asked{{"dataset", saved.data.name}, {"model", saved.model.name}};
   try {
-    return starting_point(saved);
+    std::vector<Setting> with_weights = asked;
+    with_weights.push_back({"finetune", saved.weights.finetune});
+    return starting_point(task, with_weights);
   } catch (const Error&) {
-    saved.weights.finetune.clear();
-    return starting_point(saved);
+    return starting_point(task, asked);
   }
 }
 
-ResolvedRun continue_run(const fs::path& state, const std::vector<Setting>& flags,
-                         const std::string& config_file, TaskKind task) {
-  const TrainConfig saved = saved_config(read_state_config(state), state.string());
-  check_task(saved.model.name, task);
-  ResolvedRun run{saved, start_of(saved), state, step_size(saved), {}};
-  const Others others = settings_of_others(task);
-  apply_file(run.config, config_file, others);
-  apply(run.config, flags, others);
-  compare(saved, run.config, state, run.notices);
-  std::string& output = run.config.request.output;
-  check_usage(!output.empty() || !is_kept_state(state), "--resume: ", state.string(),
-              " is an earlier state; --output DIR for the run that continues from it");
-  if (output.empty()) output = state.parent_path().string();
+ResolvedRun saved_run(const fs::path& state, TaskKind task) {
+  ResolvedRun run;
+  run.config = saved_config(read_state_config(state), state.string());
+  check_task(run.config.model.name, task);
+  run.start = start_of(run.config);
+  run.state = state;
+  run.step_before = step_size(run.config);
   return run;
 }
 
-/// Shards of a new run unless they are given: enough for twice as many processes or more, later.
-std::int64_t usual_shards(std::int64_t processes) {
+ResolvedRun new_run(const std::vector<Setting>& given, const RunDefaults& defaults) {
+  const bool in_folder = !setting_text(given, "data-dir").empty();
+  std::vector<Setting> asked{
+      {"dataset", in_folder ? defaults.dataset_in_folder : defaults.dataset, "default"}};
+  asked.insert(asked.end(), given.begin(), given.end());
+  ResolvedRun run;
+  run.start = starting_point(defaults.task, asked);
+  run.config = run.start.config;
+  run.recipes_batch = find_setting(given, "batch-size") == nullptr;
+  return run;
+}
+
+/// A run continues in the folder of its state, unless --output names another.
+void choose_output(TrainConfig& config, const fs::path& state) {
+  if (!config.request.output.empty()) return;
+  check_usage(!is_kept_state(state), "--resume: ", state.string(),
+              " is an earlier state; --output DIR for the run that continues from it");
+  apply_settings(config, {{"output", state.parent_path().string(), kDerived}});
+}
+
+/// Shards of a new run: enough for twice as many processes or more, later.
+void choose_shards(TrainConfig& config, std::int64_t processes) {
   constexpr std::int64_t fewest = 8;
   std::int64_t shards = processes == 1 ? 1 : fewest;
   while (shards < processes) shards *= 2;
-  return shards;
-}
-
-ResolvedRun start_run(const TrainConfig& wanted, const std::vector<Setting>& flags, TaskKind task) {
-  const StartingPoint start = starting_point(wanted);
-  ResolvedRun run{start.config, start, {}, {}, {}};
-  const Others others = settings_of_others(task);
-  apply_file(run.config, wanted.request.config, others);
-  apply(run.config, flags, others);
-  keep_model_args(start, run.config);
-  run.recipes_batch = wanted.images.loader.batch_size == kNotGiven;
-  return run;
+  apply_settings(config, {{"shards", std::to_string(shards), kDerived}});
 }
 
 /// Completes the settings of the validation images of a new run.
-void choose_split(const TrainConfig& wanted, ResolvedRun& run) {
-  DatasetOptions& data = run.config.data;
-  const bool in_folders = data.name == "folder", is_given = wanted.data.val_fraction != kNotGiven;
-  if (data.name == "latents" && !is_given) hold_out_latents(run.config, run.notices);
-  if (in_folders && !is_given && is_one_folder(dataset_options(run.config))) {
-    constexpr double usual = 0.1;
-    data.val_fraction = usual;
+void choose_split(bool is_given, ResolvedRun& run) {
+  TrainConfig& config = run.config;
+  const DatasetOptions& data = config.data;
+  const bool in_folders = data.name == "folder";
+  if (data.name == "latents" && !is_given) hold_out_latents(config, run.notices);
+  if (in_folders && !is_given && is_one_folder(dataset_options(config))) {
+    apply_settings(config, {{"val-fraction", "0.1", kDerived}});
     run.notices.add(data_folder(data).string(),
                     ": has no folders train and val, so about a tenth of ",
                     "its pictures are for validation, chosen by their paths and --seed; ",
                     "--val-fraction sets another share");
   }
   if (data.val_fraction > 0 && !data.val_rule) {
-    data.val_rule = in_folders ? HoldOutRule::name : HoldOutRule::number;
+    apply_settings(config, {{"val-fraction-rule", in_folders ? "name" : "number", kDerived}});
   }
 }
 
@@ -178,36 +185,36 @@ void check_shards(const TrainConfig& config, std::int64_t processes) {
 }
 
 ResolvedRun resolve_run(const std::vector<Setting>& flags, const RunDefaults& defaults) {
-  const TaskKind task = defaults.task;
-  const Others others = settings_of_others(task);
-  TrainConfig wanted = config_for(task);  // determines the recipe, file and state to read
-  std::string& dataset = wanted.data.name;
-  dataset.clear();
-  wanted.model.name.clear();
-  wanted.data.val_fraction = kNotGiven;
-  wanted.images.loader.batch_size = kNotGiven;
-  wanted.loop.shards = kNotGiven;
-  apply(wanted, flags, others);
-  apply_file(wanted, wanted.request.config, others);
-  apply(wanted, flags, others);
-  if (dataset.empty()) {
-    dataset = wanted.data.data_dir.empty() ? defaults.dataset : defaults.dataset_in_folder;
+  const std::vector<Setting> given = given_settings(flags, defaults.task);
+  const auto is_given = [&](const char* name) { return find_setting(given, name) != nullptr; };
+  const fs::path state = find_state(given);
+  const bool is_new = state.empty();
+
+  // In order of precedence: defaults, then recipe and hub or else the saved run, then file, flags.
+  ResolvedRun run = is_new ? new_run(given, defaults) : saved_run(state, defaults.task);
+  TrainConfig& config = run.config;
+  const TrainConfig before = config;
+  apply_settings(config, given);
+
+  check_output(config.request, state);
+  if (is_new) {
+    keep_model_args(run.start, config);
+    if (!is_given("shards")) choose_shards(config, defaults.processes);
+  } else {
+    compare(before, config, state, run.notices);
+    choose_output(config, state);
   }
-  const fs::path state = find_state(wanted);
-  ResolvedRun run = state.empty() ? start_run(wanted, flags, task)
-                                  : continue_run(state, flags, wanted.request.config, task);
-  check_task(run.config.model.name, task);
-  if (state.empty() && wanted.loop.shards == kNotGiven) {
-    run.config.loop.shards = usual_shards(defaults.processes);
+  check_task(config.model.name, defaults.task);
+  check_config(config);
+  check_shards(config, defaults.processes);
+  if (config.data.name == "auto") {
+    apply_settings(config, {{"dataset", detect_dataset(dataset_options(config)), kDerived}});
   }
-  check_config(run.config);
-  check_shards(run.config, defaults.processes);
-  std::string& name = run.config.data.name;
-  if (name == "auto") name = detect_dataset(dataset_options(run.config));
-  if (name == "latents") refuse_pixel_flags(flags);
-  if (!state.empty()) return run;
-  check_weights(wanted, run.start);
-  choose_split(wanted, run);
+  if (config.data.name == "latents") refuse_pixel_flags(flags);
+  if (is_new) {
+    check_weights(given, run.start);
+    choose_split(is_given("val-fraction"), run);
+  }
   return run;
 }
 

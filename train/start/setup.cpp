@@ -79,14 +79,14 @@ Datasets open_datasets(const TrainConfig& config) {
 }
 
 void fit_batch_to_images(TrainConfig& config, const Dataset& train, Notices& notices) {
-  LoaderOptions& loader = config.images.loader;
+  const LoaderOptions& loader = config.images.loader;
   const std::int64_t shown = epoch_size(train.size(), loader.epoch.repeats);
   const std::int64_t recipes = loader.batch_size, steps = config.loop.grad_accum_steps;
   if (recipes <= shown) return;
   std::int64_t fitting = task_info(config).batch_multiple;
   while (2 * fitting * steps <= shown / 4) fitting *= 2;
   if (fitting > shown) return;  // left to check_batch_size()
-  loader.batch_size = fitting;
+  apply_settings(config, {{"batch-size", std::to_string(fitting), kDerived}});
   notices.add("--batch-size ", fitting, " instead of the recipe's ", recipes,
               ", because an epoch has ", shown, " images; the peak learning rate is ",
               shortest_text(peak_lr(config)));

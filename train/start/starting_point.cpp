@@ -21,8 +21,6 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr const char* kModelArgs = "model-args";
-
 struct Hub {
   std::string where;  ///< its config.json
   HubConfig config;
@@ -54,6 +52,16 @@ std::string text_of_value(const json& value) {
   return value.is_string() ? value.get<std::string>() : json_text(value);
 }
 
+/// "peg_kernel" for --peg-kernel, and the flag for a key.
+std::string key_of(std::string flag) {
+  std::replace(flag.begin(), flag.end(), '-', '_');
+  return flag;
+}
+std::string flag_of(std::string key) {
+  std::replace(key.begin(), key.end(), '_', '-');
+  return key;
+}
+
 /// The model and those of its settings that its name does not imply.
 std::vector<Setting> model_settings(const HubConfig& hub) {
   const std::string name = model_name(hub);
@@ -69,11 +77,9 @@ std::vector<Setting> model_settings(const HubConfig& hub) {
       others[key] = value;
       continue;
     }
-    std::string flag = key;
-    std::replace(flag.begin(), flag.end(), '_', '-');
-    settings.push_back({flag, text_of_value(value)});
+    settings.push_back({flag_of(key), text_of_value(value)});
   }
-  if (!others.empty()) settings.push_back({kModelArgs, json_text(others)});
+  if (!others.empty()) settings.push_back({"model-args", json_text(others)});
   return settings;
 }
 
@@ -92,18 +98,13 @@ std::vector<Setting> image_settings(const HubConfig& hub) {
           {"interpolation", hub.interpolation}};
 }
 
-/// Sets `settings`, and gives them the texts of their fields.
-void take(std::vector<Setting>& settings, TrainConfig& config, const std::string& where) {
-  const Fields fields = fields_of(config);
-  try {
-    for (Setting& setting : settings) {
-      const Field& field = find_field(fields, setting.name, "setting");
-      set_field(field, setting.text);
-      setting.text = field_text(field);
-    }
-  } catch (const Error& error) {
-    fail(where, ": ", error.what());
-  }
+/// What the config.json sets: the model, if it is wanted, and the preprocessing of images.
+std::vector<Setting> settings_of(const Hub& hub, bool with_model) {
+  std::vector<Setting> settings;
+  if (with_model) settings = model_settings(hub.config);
+  for (Setting& setting : image_settings(hub.config)) settings.push_back(std::move(setting));
+  for (Setting& setting : settings) setting.source = hub.where;
+  return settings;
 }
 
 std::string args_of(const TrainConfig& config) {
@@ -113,38 +114,45 @@ std::string args_of(const TrainConfig& config) {
 
 }  // namespace
 
-StartingPoint starting_point(const TrainConfig& wanted) {
-  const TaskKind task = wanted.task->kind();
+StartingPoint starting_point(TaskKind task, const std::vector<Setting>& asked) {
+  StartingPoint start;
+  TrainConfig& config = start.config;
+  config = config_for(task);
+  apply_settings(config, {*find_setting(asked, "dataset")});  // refuses an unknown one
   const std::string_view finetuning = finetuning_recipe(task);
   std::optional<Hub> hub;
-  if (!finetuning.empty()) hub = find_hub(wanted.weights.finetune);
-  const bool finetunes = hub && wanted.request.config.empty();
-  StartingPoint start;
-  start.recipe = finetunes ? finetuning : recipe_of(wanted.data.name, task);
-  start.config = config_for(task);
-  apply_json(fields_of(start.config), recipe_text(start.recipe), "recipe " + start.recipe,
-             settings_of_others(task));
-  start.config.data.name = wanted.data.name;
-  const std::string& name = wanted.model.name;
-  // A model given by name has the registry's settings: the recipe's model settings apply only to
-  // the recipe's model.
-  const bool takes_model = hub && (name.empty() || name == model_name(hub->config));
-  if (takes_model || !name.empty()) start.config.model.settings = {};
+  if (!finetuning.empty()) hub = find_hub(setting_text(asked, "finetune"));
+  const bool finetunes = hub && setting_text(asked, "config").empty();
+  start.recipe = finetunes ? finetuning : recipe_of(config.data.name, task);
+  std::vector<Setting> recipe =
+      settings_in_json(fields_of(config), recipe_text(start.recipe), "recipe " + start.recipe,
+                       settings_of_others(task));
+  const std::string model = setting_text(asked, "model");
+  const bool takes_model = hub && (model.empty() || model == model_name(hub->config));
+  if (takes_model || !model.empty()) {
+    // A model that is named has the registry's settings: the recipe's are for the recipe's model.
+    const ModelSettings flags;
+    std::erase_if(recipe, [&](const Setting& s) { return flags.contains(key_of(s.name)); });
+  }
+  apply_settings(config, recipe);
   if (!hub) return start;
-  if (takes_model) start.taken = model_settings(hub->config);
-  for (Setting& setting : image_settings(hub->config)) start.taken.push_back(std::move(setting));
-  take(start.taken, start.config, hub->where);
+  start.hub = hub->where;
+  try {
+    apply_settings(config, settings_of(*hub, takes_model));
+  } catch (const UsageError& error) {  // the file's mistake, not the command's
+    throw Error(error.what());
+  }
   return start;
 }
 
-void check_weights(const TrainConfig& wanted, const StartingPoint& start) {
-  const fs::path weights = wanted.weights.finetune;
+void check_weights(const std::vector<Setting>& given, const StartingPoint& start) {
+  const fs::path weights = setting_text(given, "finetune");
   if (weights.empty()) return;
   check(fs::exists(weights), "--finetune: ", weights.string(),
         " does not exist, expected a hub's folder, a run directory or a weights file");
-  const bool has_model =
-      !wanted.model.name.empty() || !wanted.request.config.empty() || !start.taken.empty();
-  const bool is_of_task = !finetuning_recipe(wanted.task->kind()).empty();
+  const bool has_model = !setting_text(given, "model").empty() ||
+                         !setting_text(given, "config").empty() || !start.hub.empty();
+  const bool is_of_task = !finetuning_recipe(start.config.task->kind()).empty();
   if (has_model || !is_of_task || !fs::is_directory(weights)) return;
   const std::string file = weights_in(weights).filename().string();
   check(file.starts_with("best.") || file.starts_with("last."), "--finetune: ", weights.string(),
@@ -154,7 +162,7 @@ void check_weights(const TrainConfig& wanted, const StartingPoint& start) {
 
 void keep_model_args(const StartingPoint& start, TrainConfig& config) {
   const std::string first = args_of(start.config), own = args_of(config);
-  if (start.taken.empty() || first.empty() || own == first) return;
+  if (start.hub.empty() || first.empty() || own == first) return;
   json args = parse_json(first);
   const json given = parse_config_value(own);
   if (!given.is_object()) return;  // rejected by check_config()

@@ -8,29 +8,24 @@
 
 namespace fovea {
 
-/// A flag as typed by the user.
-struct Setting {
-  std::string name, text;
-};
-
 struct StartingPoint {
   std::string recipe;  ///< name of a file in recipes/
-  TrainConfig config;  ///< the recipe, then `taken`
-  /// For weights in a hub's folder, what its config.json sets: the model, and the preprocessing of
-  /// images. Without the model if another one is wanted.
-  std::vector<Setting> taken{};
+  /// For weights in a hub's folder, their config.json: the source of the model, unless another one
+  /// is asked for, and of the preprocessing of images. Else empty.
+  std::string hub{};
+  TrainConfig config;  ///< the recipe, then the hub's settings
 };
 
-/// The starting point of a run with the settings `wanted`: its data set, the weights to fine-tune,
-/// and its model, if it has a name. Weights in a hub's folder have a recipe of their own, unless
-/// there is a --config file. Tasks without such a recipe do not read config.json. Throws Error if
-/// their config.json is not supported.
-[[nodiscard]] StartingPoint starting_point(const TrainConfig& wanted);
+/// The starting point of a run of which these settings are asked for: "dataset", which must be one
+/// of them, the weights to "finetune", and the "model", if it is named. Weights in a hub's folder
+/// have a recipe of their own, unless there is a "config" file. Tasks without such a recipe do not
+/// read config.json. Throws Error if their config.json is not supported.
+[[nodiscard]] StartingPoint starting_point(TaskKind task, const std::vector<Setting>& asked);
 
 /// Throws Error if the weights to fine-tune do not exist, or if nothing names their model.
-void check_weights(const TrainConfig& wanted, const StartingPoint& start);
+void check_weights(const std::vector<Setting>& given, const StartingPoint& start);
 
-/// Adds the model-args of the starting point that `config` does not set otherwise.
+/// Adds the hub's model-args that `config` does not set otherwise.
 void keep_model_args(const StartingPoint& start, TrainConfig& config);
 
 }  // namespace fovea

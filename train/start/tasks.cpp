@@ -16,38 +16,66 @@
 namespace fovea {
 namespace {
 
+/// Names of a task's recipes.
+struct RecipeNames {
+  const char *drawn, *small, *photographs;
+  const char* latents = photographs;  ///< most tasks do not train on latents
+  const char* finetuning = "";
+};
+
 struct TaskRow {
   TaskKind kind;
   std::unique_ptr<TaskSettings> (*settings)();
   const char* models;    ///< noun for the models: "classifiers"
   const char* programs;  ///< programs that train them: "./run train_mae trains"
-  /// Names of the recipes.
-  const char *builtin, *small_images, *photographs, *latents, *finetuning;
+  RecipeNames recipes;   ///< by kind of data set, and for fine-tuning
 };
 
 const std::array kTasks{
-    TaskRow{TaskKind::classification,
-            []() -> std::unique_ptr<TaskSettings> {
-              return std::make_unique<ClassificationSettings>();
-            },
-            "classifiers", "./run train_cifar and ./run train_imagenet train", "builtin", "cifar",
-            "imagenet_deit_tiny", "imagenet_deit_tiny", "finetune"},
-    TaskRow{TaskKind::masked_autoencoding, masked_autoencoding_settings, "masked autoencoders",
-            "./run train_mae trains", "builtin_mae", "cifar_mae", "imagenet_mae_base",
-            "imagenet_mae_base", ""},
-    TaskRow{TaskKind::diffusion,
-            []() -> std::unique_ptr<TaskSettings> { return std::make_unique<DiffusionSettings>(); },
-            "diffusion models", "./run train_diffusion trains", "builtin_dit", "cifar_dit",
-            "photographs_dit", "latents_dit", ""},
-    TaskRow{TaskKind::autoencoding, autoencoding_settings, "image autoencoders",
-            "./run train_vae trains", "builtin_vae", "cifar_vae", "imagenet_vae_f8",
-            "imagenet_vae_f8", ""},
-    TaskRow{TaskKind::depth, depth_settings, "depth models", "./run train_depth trains",
-            "rooms_depth", "rooms_depth", "nyu_depth_pit_small", "nyu_depth_pit_small", ""},
-    TaskRow{TaskKind::detection,
-            []() -> std::unique_ptr<TaskSettings> { return std::make_unique<DetectionSettings>(); },
-            "detectors", "./run train_detection trains", "scenes", "deformable_detr_coco",
-            "deformable_detr_coco", "deformable_detr_coco", ""},
+    TaskRow{.kind = TaskKind::classification,
+            .settings = classification_settings,
+            .models = "classifiers",
+            .programs = "./run train_cifar and ./run train_imagenet train",
+            .recipes = {.drawn = "builtin",
+                        .small = "cifar",
+                        .photographs = "imagenet_deit_tiny",
+                        .finetuning = "finetune"}},
+    TaskRow{.kind = TaskKind::masked_autoencoding,
+            .settings = masked_autoencoding_settings,
+            .models = "masked autoencoders",
+            .programs = "./run train_mae trains",
+            .recipes = {.drawn = "builtin_mae",
+                        .small = "cifar_mae",
+                        .photographs = "imagenet_mae_base"}},
+    TaskRow{.kind = TaskKind::diffusion,
+            .settings = diffusion_settings,
+            .models = "diffusion models",
+            .programs = "./run train_diffusion trains",
+            .recipes = {.drawn = "builtin_dit",
+                        .small = "cifar_dit",
+                        .photographs = "photographs_dit",
+                        .latents = "latents_dit"}},
+    TaskRow{.kind = TaskKind::autoencoding,
+            .settings = autoencoding_settings,
+            .models = "image autoencoders",
+            .programs = "./run train_vae trains",
+            .recipes = {.drawn = "builtin_vae",
+                        .small = "cifar_vae",
+                        .photographs = "imagenet_vae_f8"}},
+    TaskRow{.kind = TaskKind::depth,
+            .settings = depth_settings,
+            .models = "depth models",
+            .programs = "./run train_depth trains",
+            .recipes = {.drawn = "rooms_depth",
+                        .small = "rooms_depth",
+                        .photographs = "nyu_depth_pit_small"}},
+    TaskRow{.kind = TaskKind::detection,
+            .settings = detection_settings,
+            .models = "detectors",
+            .programs = "./run train_detection trains",
+            .recipes = {.drawn = "scenes",
+                        .small = "deformable_detr_coco",
+                        .photographs = "deformable_detr_coco"}},
 };
 
 const TaskRow& row_of(TaskKind kind) {
@@ -100,19 +128,27 @@ TrainConfig saved_config(std::string_view json, const std::string& where) {
   const TaskKind task = model.empty() ? TaskKind::classification : task_kind(model);
   TrainConfig config = config_for(task);
   config.task->precede_settings();
-  apply_saved_json(fields_of(config), json, where, settings_of_others(task));
+  apply_settings(config,
+                 settings_in_saved_json(fields_of(config), json, where, settings_of_others(task)));
   return config;
 }
 
 std::string_view recipe_of(std::string_view dataset, TaskKind task) {
-  const TaskRow& row = row_of(task);
-  if (dataset == "builtin" || dataset == "scenes" || dataset == "rooms") return row.builtin;
-  if (dataset == "latents") return row.latents;
-  const bool is_small = dataset.starts_with("cifar") || dataset == "flowers102";
-  return is_small ? row.small_images : row.photographs;
+  const RecipeNames& recipes = row_of(task).recipes;
+  switch (data_kind(dataset)) {
+    case DataKind::drawn:
+      return recipes.drawn;
+    case DataKind::small:
+      return recipes.small;
+    case DataKind::latents:
+      return recipes.latents;
+    case DataKind::photographs:
+      break;
+  }
+  return recipes.photographs;
 }
 
-std::string_view finetuning_recipe(TaskKind task) { return row_of(task).finetuning; }
+std::string_view finetuning_recipe(TaskKind task) { return row_of(task).recipes.finetuning; }
 
 TaskInfo task_info(const TrainConfig& config) { return config.task->info(config); }
 

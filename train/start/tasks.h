@@ -25,8 +25,7 @@ namespace fovea {
 /// Parses the settings of a run saved by any program, from JSON read at `where`. Throws UsageError.
 [[nodiscard]] TrainConfig saved_config(std::string_view json, const std::string& where);
 
-/// Name of the recipe of a task on a data set. CIFAR-10, CIFAR-100 and the flowers, which the Pixel
-/// Transformer sees at 32x32, share a recipe, as do photographs in folders, tar files and packs.
+/// Name of the recipe of a task on a data set, by the set's data_kind(). Throws on an unknown one.
 [[nodiscard]] std::string_view recipe_of(std::string_view dataset, TaskKind task);
 /// Name of the recipe for fine-tuning published weights; "" if the task has none.
 [[nodiscard]] std::string_view finetuning_recipe(TaskKind task);

@@ -5,12 +5,8 @@
 namespace fovea {
 namespace {
 
-class Settings : public TaskSettings {
+class AutoencodingSettings : public TaskSettingsOf<AutoencodingSettings, TaskKind::autoencoding> {
  public:
-  [[nodiscard]] std::unique_ptr<TaskSettings> clone() const override {
-    return std::make_unique<Settings>(*this);
-  }
-  [[nodiscard]] TaskKind kind() const override { return TaskKind::autoencoding; }
   void add_fields(Fields& fields, TrainConfig&) override {
     FieldGroup(fields, "VAE")
         .number("kl-weight", &options_.kl_weight,
@@ -37,6 +33,8 @@ class Settings : public TaskSettings {
 
 }  // namespace
 
-std::unique_ptr<TaskSettings> autoencoding_settings() { return std::make_unique<Settings>(); }
+std::unique_ptr<TaskSettings> autoencoding_settings() {
+  return std::make_unique<AutoencodingSettings>();
+}
 
 }  // namespace fovea

@@ -18,20 +18,7 @@ struct ClassificationOptions {
 };
 
 /// The settings --smoothing, --mixup, --distillation-type and so on.
-class ClassificationSettings : public TaskSettings {
- public:
-  ClassificationOptions options{};
-
-  [[nodiscard]] std::unique_ptr<TaskSettings> clone() const override;
-  [[nodiscard]] TaskKind kind() const override { return TaskKind::classification; }
-  void add_fields(Fields& fields, TrainConfig& config) override;
-  void check(const TrainConfig& config) const override;
-  [[nodiscard]] TaskInfo info(const TrainConfig& config) const override;
-  [[nodiscard]] std::unique_ptr<const Task> make(const TrainConfig& config, Model& model,
-                                                 const Dataset* images) const override;
-  void forget_files() override;
-  void precede_settings() override;
-};
+[[nodiscard]] std::unique_ptr<TaskSettings> classification_settings();
 
 /// The classification options of a run that trains a classifier.
 [[nodiscard]] ClassificationOptions& classification_of(TrainConfig& config);

@@ -77,53 +77,52 @@ void check_mixing(const MixOptions& mix, const LoaderOptions& loader) {
               ", expected an even number: mixup and cutmix pair the images of a batch");
 }
 
+class ClassificationSettings
+    : public TaskSettingsOf<ClassificationSettings, TaskKind::classification> {
+ public:
+  ClassificationOptions options{};
+
+  void add_fields(Fields& fields, TrainConfig& config) override {
+    fovea::add_fields(fields, config.sizes);
+    add_split_fields(fields, config.images.loader.rows);
+    add_classifier_fields(fields, config.weights);
+    add_probe_fields(fields, config.frozen);
+    FieldGroup g(fields, "Regularise");
+    g.number("smoothing", &options.objective.smoothing, "label smoothing", {0, 0.999});
+    fovea::add_fields(fields, options.mix);
+    g.number("mixup-off-epoch", &options.mix_epochs,
+             "epoch from which mixing is off; 0: always mix", {0, kMaxCount});
+    add_loss_fields(g, options.objective);
+    add_teacher_fields(fields, options.objective);
+  }
+  void check(const TrainConfig& config) const override {
+    const LoaderOptions& loader = config.images.loader;
+    check_mixing(options.mix, loader);
+    check_losses(options.objective, loader.rows.splits);
+    check_teacher(options);
+  }
+  [[nodiscard]] TaskInfo info(const TrainConfig&) const override {
+    return classification_info(options);
+  }
+  [[nodiscard]] std::unique_ptr<const Task> make(const TrainConfig& config, Model& model,
+                                                 const Dataset* images) const override {
+    const TrainingSplit training{.images = images,
+                                 .dataset = config.data.name,
+                                 .other_images = config.request.other_images,
+                                 .in_label_order = !config.data.class_map.empty(),
+                                 .splits = config.images.loader.rows.splits,
+                                 .sizes = config.sizes,
+                                 .run = config.run};
+    return std::make_unique<Classification>(options, model, training);
+  }
+  void forget_files() override { options.objective.distillation = Distillation::none; }
+  void precede_settings() override { options.objective.without_teacher = WithoutTeacher::deit; }
+};
+
 }  // namespace
 
-std::unique_ptr<TaskSettings> ClassificationSettings::clone() const {
-  return std::make_unique<ClassificationSettings>(*this);
-}
-
-void ClassificationSettings::add_fields(Fields& fields, TrainConfig& config) {
-  fovea::add_fields(fields, config.sizes);
-  add_split_fields(fields, config.images.loader.rows);
-  add_classifier_fields(fields, config.weights);
-  add_probe_fields(fields, config.frozen);
-  FieldGroup g(fields, "Regularise");
-  g.number("smoothing", &options.objective.smoothing, "label smoothing", {0, 0.999});
-  fovea::add_fields(fields, options.mix);
-  g.number("mixup-off-epoch", &options.mix_epochs, "epoch from which mixing is off; 0: always mix",
-           {0, kMaxCount});
-  add_loss_fields(g, options.objective);
-  add_teacher_fields(fields, options.objective);
-}
-
-void ClassificationSettings::check(const TrainConfig& config) const {
-  const LoaderOptions& loader = config.images.loader;
-  check_mixing(options.mix, loader);
-  check_losses(options.objective, loader.rows.splits);
-  check_teacher(options);
-}
-
-TaskInfo ClassificationSettings::info(const TrainConfig&) const {
-  return classification_info(options);
-}
-
-std::unique_ptr<const Task> ClassificationSettings::make(const TrainConfig& config, Model& model,
-                                                         const Dataset* images) const {
-  const TrainingSplit training{.images = images,
-                               .dataset = config.data.name,
-                               .other_images = config.request.other_images,
-                               .in_label_order = !config.data.class_map.empty(),
-                               .splits = config.images.loader.rows.splits,
-                               .sizes = config.sizes,
-                               .run = config.run};
-  return std::make_unique<Classification>(options, model, training);
-}
-
-void ClassificationSettings::forget_files() { options.objective.distillation = Distillation::none; }
-
-void ClassificationSettings::precede_settings() {
-  options.objective.without_teacher = WithoutTeacher::deit;
+std::unique_ptr<TaskSettings> classification_settings() {
+  return std::make_unique<ClassificationSettings>();
 }
 
 ClassificationOptions& classification_of(TrainConfig& config) {

@@ -5,12 +5,8 @@
 namespace fovea {
 namespace {
 
-class DepthSettings : public TaskSettings {
+class DepthSettings : public TaskSettingsOf<DepthSettings, TaskKind::depth> {
  public:
-  [[nodiscard]] std::unique_ptr<TaskSettings> clone() const override {
-    return std::make_unique<DepthSettings>(*this);
-  }
-  [[nodiscard]] TaskKind kind() const override { return TaskKind::depth; }
   void add_fields(Fields& fields, TrainConfig&) override {
     FieldGroup(fields, "Depth")
         .add("protocol", &protocol_,

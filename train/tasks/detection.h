@@ -14,20 +14,9 @@ struct DetectionOptions {
   double threshold = 0.5;  ///< least score of the detections in the pictures after an epoch
 };
 
-/// The settings --pad-multiple and --threshold.
-class DetectionSettings : public TaskSettings {
- public:
-  DetectionOptions options{};
-
-  [[nodiscard]] std::unique_ptr<TaskSettings> clone() const override;
-  [[nodiscard]] TaskKind kind() const override { return TaskKind::detection; }
-  void add_fields(Fields& fields, TrainConfig& config) override;
-  void check(const TrainConfig& config) const override;
-  [[nodiscard]] TaskInfo info(const TrainConfig& config) const override;
-  /// Throws if the images have no boxes, or boxes that cannot be right.
-  [[nodiscard]] std::unique_ptr<const Task> make(const TrainConfig& config, Model& model,
-                                                 const Dataset* images) const override;
-};
+/// The settings --pad-multiple and --threshold. Its tasks refuse images without boxes, or with
+/// boxes that cannot be right.
+[[nodiscard]] std::unique_ptr<TaskSettings> detection_settings();
 
 /// An evaluation measures the loss and COCO's twelve numbers, of which -1 says that there are no
 /// objects to average over.

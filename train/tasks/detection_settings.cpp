@@ -31,40 +31,39 @@ void check_crop(const EvaluationCrop& crop) {
               ", expected keep, detr, or squash with 1: boxes belong to the whole image");
 }
 
+/// Rows of training and evaluation are padded alike.
+Access<std::int64_t> both(std::int64_t* training, std::int64_t* evaluation) {
+  return {[=] { return *training; }, [=](std::int64_t value) { *training = *evaluation = value; }};
+}
+
+class DetectionSettings : public TaskSettingsOf<DetectionSettings, TaskKind::detection> {
+ public:
+  void add_fields(Fields& fields, TrainConfig& config) override {
+    add_detector_fields(fields, config.weights);
+    FieldGroup(fields, "Data")
+        .number("pad-multiple",
+                both(&config.images.loader.rows.pad_multiple, &config.evaluation.pad_multiple),
+                "pad the images of a batch to one size, a multiple of this many pixels; 0: all "
+                "have the model's size",
+                {0, 1024});
+    FieldGroup(fields, "Pictures after each epoch")
+        .number("threshold", &options_.threshold, "minimum score of the boxes that are drawn",
+                {0, 1});
+  }
+  void check(const TrainConfig& config) const override { check_crop(config.evaluation.crop); }
+  [[nodiscard]] TaskInfo info(const TrainConfig&) const override { return detection_info(); }
+  [[nodiscard]] std::unique_ptr<const Task> make(const TrainConfig& config, Model& model,
+                                                 const Dataset* images) const override {
+    const Notices notices = images == nullptr ? Notices() : check_images(config, model, *images);
+    return std::make_unique<Detection>(options_, model, notices);
+  }
+
+ private:
+  DetectionOptions options_;
+};
+
 }  // namespace
 
-std::unique_ptr<TaskSettings> DetectionSettings::clone() const {
-  return std::make_unique<DetectionSettings>(*this);
-}
-
-void DetectionSettings::add_fields(Fields& fields, TrainConfig& config) {
-  add_detector_fields(fields, config.weights);
-  FieldGroup data(fields, "Data");
-  std::int64_t& training = config.images.loader.rows.pad_multiple;
-  std::int64_t& evaluation = config.evaluation.pad_multiple;
-  data.number("pad-multiple",
-              Access<std::int64_t>([&training] { return training; },
-                                   [&training, &evaluation](const std::int64_t& value) {
-                                     training = evaluation = value;
-                                   }),
-              "pad the images of a batch to one size, a multiple of this many pixels; 0: all have "
-              "the model's size",
-              {0, 1024});
-  FieldGroup pictures(fields, "Pictures after each epoch");
-  pictures.number("threshold", &options.threshold, "least score of the boxes that are drawn",
-                  {0, 1});
-}
-
-void DetectionSettings::check(const TrainConfig& config) const {
-  check_crop(config.evaluation.crop);
-}
-
-TaskInfo DetectionSettings::info(const TrainConfig&) const { return detection_info(); }
-
-std::unique_ptr<const Task> DetectionSettings::make(const TrainConfig& config, Model& model,
-                                                    const Dataset* images) const {
-  const Notices notices = images == nullptr ? Notices() : check_images(config, model, *images);
-  return std::make_unique<Detection>(options, model, notices);
-}
+std::unique_ptr<TaskSettings> detection_settings() { return std::make_unique<DetectionSettings>(); }
 
 }  // namespace fovea

@@ -26,20 +26,10 @@ struct DiffusionOptions {
 };
 
 /// The settings --noise-schedule, --num-sampling-steps and so on.
-class DiffusionSettings : public TaskSettings {
- public:
-  DiffusionOptions options{};
-
-  [[nodiscard]] std::unique_ptr<TaskSettings> clone() const override;
-  [[nodiscard]] TaskKind kind() const override { return TaskKind::diffusion; }
-  void add_fields(Fields& fields, TrainConfig& config) override;
-  void check(const TrainConfig& config) const override;
-  [[nodiscard]] TaskInfo info(const TrainConfig& config) const override;
-  [[nodiscard]] std::unique_ptr<const Task> make(const TrainConfig& config, Model& model,
-                                                 const Dataset* images) const override;
-};
+[[nodiscard]] std::unique_ptr<TaskSettings> diffusion_settings();
 
 /// The diffusion options of a run that trains a DiT.
+[[nodiscard]] DiffusionOptions& diffusion_of(TrainConfig& config);
 [[nodiscard]] const DiffusionOptions& diffusion_of(const TrainConfig& config);
 
 /// An evaluation measures the loss and, with learned variances, its two parts: mse and vb.

@@ -20,60 +20,71 @@ void check_normalization(const Normalization& n) {
               ", expected 0.5,0.5,0.5 for both: diffusion takes pixels in [-1, 1]");
 }
 
-}  // namespace
-
-std::unique_ptr<TaskSettings> DiffusionSettings::clone() const {
-  return std::make_unique<DiffusionSettings>(*this);
-}
-
-void DiffusionSettings::add_fields(Fields& fields, TrainConfig& /*config*/) {
-  FieldGroup diffusion(fields, "Diffusion");
-  diffusion
-      .choice("noise-schedule", &options.process.schedule,
-              "noise added by each step: linear, or squaredcos_cap_v2 (cosine)")
-      .fixed = true;
-  diffusion
-      .number("diffusion-steps", &options.process.steps, "steps from image to noise",
-              {1, kMostDiffusionSteps})
-      .fixed = true;
-  diffusion.add("vae", &options.vae,
-                "encode the images with this VAE: a run of train_vae, a folder of diffusers or a "
-                "weights file");
-  diffusion.add("rescale-vb", &options.rescale_vb,
-                "multiply the variational bound in the loss by diffusion-steps / 1000");
-  FieldGroup samples(fields, "Samples after each epoch");
-  fovea::add_fields(samples, options.samples);
-}
-
-void DiffusionSettings::check(const TrainConfig& config) const {
-  try {
-    static_cast<void>(noise_betas(options.process.schedule, options.process.steps));
-  } catch (const Error& error) {
-    throw UsageError(std::string("--diffusion-steps: ") + error.what());
-  }
-  check_options(options.samples, options.process);
-  const bool has_null_class = config.model.overrides().value("class_dropout_prob", json(1)) != 0;
-  check_usage(has_null_class || options.samples.guidance.scale == 1, "--cfg-scale: got ",
-              options.samples.guidance.scale,
-              ", but --class-dropout-prob 0 trains no null class for guidance; use --cfg-scale 1");
-  check_normalization(config.run.normalization);
-  if (options.vae.empty()) return;
-  check_usage(config.data.name != "latents", "--vae: got ", options.vae.string(),
+/// What the run's other settings must be for images that a VAE encodes.
+void check_encoding(const std::filesystem::path& vae, const TrainConfig& config) {
+  if (vae.empty()) return;
+  check_usage(config.data.name != "latents", "--vae: got ", vae.string(),
               ", but --dataset latents has latents already");
-  check_usage(config.sizes.sides.empty() && !config.sizes.keep, "--vae: got ", options.vae.string(),
+  check_usage(config.sizes.sides.empty() && !config.sizes.keep, "--vae: got ", vae.string(),
               ", but --train-img-sizes changes the size of the images");
 }
 
-TaskInfo DiffusionSettings::info(const TrainConfig& config) const {
-  TaskInfo info = diffusion_info(config.model.overrides().value("learn_sigma", json(true)) == true);
-  info.encodes_images = !options.vae.empty();
-  return info;
-}
+class DiffusionSettings : public TaskSettingsOf<DiffusionSettings, TaskKind::diffusion> {
+ public:
+  DiffusionOptions options{};
 
-std::unique_ptr<const Task> DiffusionSettings::make(const TrainConfig& config, Model& model,
-                                                    const Dataset* /*images*/) const {
-  return std::make_unique<Diffusion>(options, model, config.run.seed,
-                                     name_of(config.images.augment.crop));
+  void add_fields(Fields& fields, TrainConfig& /*config*/) override {
+    FieldGroup diffusion(fields, "Diffusion");
+    diffusion
+        .choice("noise-schedule", &options.process.schedule,
+                "noise added by each step: linear, or squaredcos_cap_v2 (cosine)")
+        .fixed = true;
+    diffusion
+        .number("diffusion-steps", &options.process.steps, "steps from image to noise",
+                {1, kMostDiffusionSteps})
+        .fixed = true;
+    diffusion.add("vae", &options.vae,
+                  "encode the images with this VAE: a run of train_vae, a folder of diffusers or a "
+                  "weights file");
+    diffusion.add("rescale-vb", &options.rescale_vb,
+                  "multiply the variational bound in the loss by diffusion-steps / 1000");
+    FieldGroup samples(fields, "Samples after each epoch");
+    fovea::add_fields(samples, options.samples);
+  }
+  void check(const TrainConfig& config) const override {
+    try {
+      static_cast<void>(noise_betas(options.process.schedule, options.process.steps));
+    } catch (const Error& error) {
+      throw UsageError(std::string("--diffusion-steps: ") + error.what());
+    }
+    check_options(options.samples, options.process);
+    const bool has_null_class = config.model.overrides().value("class_dropout_prob", json(1)) != 0;
+    check_usage(
+        has_null_class || options.samples.guidance.scale == 1, "--cfg-scale: got ",
+        options.samples.guidance.scale,
+        ", but --class-dropout-prob 0 trains no null class for guidance; use --cfg-scale 1");
+    check_normalization(config.run.normalization);
+    check_encoding(options.vae, config);
+  }
+  [[nodiscard]] TaskInfo info(const TrainConfig& config) const override {
+    TaskInfo info =
+        diffusion_info(config.model.overrides().value("learn_sigma", json(true)) == true);
+    info.encodes_images = !options.vae.empty();
+    return info;
+  }
+  [[nodiscard]] std::unique_ptr<const Task> make(const TrainConfig& config, Model& model,
+                                                 const Dataset* /*images*/) const override {
+    return std::make_unique<Diffusion>(options, model, config.run.seed,
+                                       name_of(config.images.augment.crop));
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<TaskSettings> diffusion_settings() { return std::make_unique<DiffusionSettings>(); }
+
+DiffusionOptions& diffusion_of(TrainConfig& config) {
+  return dynamic_cast<DiffusionSettings&>(*config.task).options;
 }
 
 const DiffusionOptions& diffusion_of(const TrainConfig& config) {

@@ -6,12 +6,9 @@
 namespace fovea {
 namespace {
 
-class Settings : public TaskSettings {
+class MaskedAutoencodingSettings
+    : public TaskSettingsOf<MaskedAutoencodingSettings, TaskKind::masked_autoencoding> {
  public:
-  [[nodiscard]] std::unique_ptr<TaskSettings> clone() const override {
-    return std::make_unique<Settings>(*this);
-  }
-  [[nodiscard]] TaskKind kind() const override { return TaskKind::masked_autoencoding; }
   void add_fields(Fields&, TrainConfig&) override {}  // the model has the fields
   void check(const TrainConfig&) const override {}
   [[nodiscard]] TaskInfo info(const TrainConfig& config) const override {
@@ -28,7 +25,7 @@ class Settings : public TaskSettings {
 }  // namespace
 
 std::unique_ptr<TaskSettings> masked_autoencoding_settings() {
-  return std::make_unique<Settings>();
+  return std::make_unique<MaskedAutoencodingSettings>();
 }
 
 }  // namespace fovea
