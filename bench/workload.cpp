@@ -206,7 +206,7 @@ Workload::Workload(const WorkloadSpec& spec, Communicator& processes, std::int64
   s.shards = shards_of(count, processes.rank(), processes.size());
   if (count > 1) {
     s.sums = std::make_unique<ShardSums>(s.model->store(), processes, s.shards,
-                                         shards == 0 ? Summing::engine : Summing::tree);
+                                         shards == 0 ? Summing::all_reduce : Summing::tree);
   }
   s.batch = random_batch(s.model->info(), spec.batch / count).uploaded(spec.device);
   s.context.training = spec.mode == "train";

@@ -30,7 +30,7 @@ class Workload {
  public:
   /// Training may be shared by processes: each has its shards of the batch (0: one each, added up
   /// by the engine).
-  explicit Workload(const WorkloadSpec& spec, Communicator& processes = alone(),
+  explicit Workload(const WorkloadSpec& spec, Communicator& processes = single_process(),
                     std::int64_t shards = 1);
   ~Workload();
   Workload(const Workload&) = delete;

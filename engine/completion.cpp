@@ -67,7 +67,7 @@ OnCompleteGradient::OnCompleteGradient(Complete complete)
     : complete_(std::move(complete)), before_(std::exchange(on_complete, &complete_)) {}
 OnCompleteGradient::~OnCompleteGradient() { on_complete = before_; }
 
-void set_inner_leaves(const Tensor& output, std::vector<Tensor> leaves) {
+void declare_inner_leaves(const Tensor& output, std::vector<Tensor> leaves) {
   if (output.node() != nullptr) output.node()->inner_leaves = std::move(leaves);
 }
 

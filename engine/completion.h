@@ -30,7 +30,7 @@ class OnCompleteGradient {
 
 /// Declares that the derivative of the op that made `output` runs its own tape, which adds to the
 /// gradients of these leaves although they are not among the op's inputs.
-void set_inner_leaves(const Tensor& output, std::vector<Tensor> leaves);
+void declare_inner_leaves(const Tensor& output, std::vector<Tensor> leaves);
 
 /// The leaves below a root in the order in which a walk of backward() completes them; empty when
 /// nobody listens. Tapes inside the walk are silent while it is alive.

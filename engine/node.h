@@ -28,7 +28,7 @@ class Node {
   BackwardFn backward;
   std::int64_t multiply_adds;
   bool freed = false;
-  std::vector<Tensor> inner_leaves;  ///< set_inner_leaves()
+  std::vector<Tensor> inner_leaves;  ///< declare_inner_leaves()
 
   Node(const OpLabel& op, const Tensor& output, std::span<const Tensor> read,
        std::span<const Tensor> kept, BackwardFn derivative);

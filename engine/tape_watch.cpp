@@ -77,14 +77,14 @@ void DetectAnomaly::Check::differentiated(const Node& node, std::span<const Tens
   }
 }
 
-std::vector<Tensor> ReadLeaves::leaves() const {
+std::vector<Tensor> LeafReads::leaves() const {
   std::vector<Tensor> all;
   for (const auto& [impl, leaf] : leaves_) all.push_back(leaf);
   return all;
 }
 
-void ReadLeaves::recorded(const OpLabel& /*op*/, std::span<const Tensor> inputs,
-                          const Tensor& /*output*/) {
+void LeafReads::recorded(const OpLabel& /*op*/, std::span<const Tensor> inputs,
+                         const Tensor& /*output*/) {
   for (const Tensor& t : inputs) {
     if (t.defined() && t.is_leaf() && t.requires_grad()) leaves_[t.impl().get()] = t;
   }

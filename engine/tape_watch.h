@@ -56,7 +56,7 @@ class DetectAnomaly {
 
 /// Collects the leaves that require a gradient and that ops of this thread read while it is alive,
 /// whether they are recorded or not.
-class ReadLeaves final : public TapeWatcher {
+class LeafReads final : public TapeWatcher {
  public:
   [[nodiscard]] std::vector<Tensor> leaves() const;
 

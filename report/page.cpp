@@ -6,7 +6,7 @@
 #include "data/figures/plot.h"
 #include "engine/base/text.h"
 #include "report/page_style.h"
-#include "train/run/curves.h"
+#include "train/run/log_charts.h"
 #include "train/run/recorder.h"
 
 namespace fovea {
@@ -126,7 +126,7 @@ void add_curves(Html& html, const RunPage& page) {
     const Measure& measure = page.task.best_measure();
     said += ", held-out " + measure.title + " " + measure.text(page.task.best_score(last.eval));
   }
-  html.figure(svg_of_charts(training_curves(page.task, page.epochs)), said + ".");
+  html.figure(svg_of_charts(log_charts(page.task, page.epochs)), said + ".");
   add_epoch_table(html, page);
 }
 

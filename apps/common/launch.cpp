@@ -48,7 +48,7 @@ void require_same_program(Communicator& processes, int argc, char** argv) {
 
 int run_in_processes(int argc, char** argv, const std::function<int(const Launch&)>& body) {
   const std::unique_ptr<Communicator> joined = join_world();
-  if (joined == nullptr || joined->size() == 1) return body({alone(), ""});
+  if (joined == nullptr || joined->size() == 1) return body({single_process(), ""});
   Communicator& processes = *joined;
   try {
     const std::string cores = share_machine(processes);

@@ -11,7 +11,7 @@
 
 #include "data/loading/sampler.h"
 #include "data/sources/boxes/detection_set.h"
-#include "data/sources/some_images.h"
+#include "data/sources/image_subset.h"
 #include "engine/base/error.h"
 #include "engine/base/files.h"
 #include "engine/base/lists.h"
@@ -48,7 +48,7 @@ std::int64_t find_class(const std::string& word, const std::vector<std::string>&
 }
 
 /// Some images of a data set, with new labels.
-class Subset : public SomeImages<Dataset> {
+class Subset : public ImageSubset<Dataset> {
  public:
   struct Choice {
     std::vector<std::int64_t> images;  ///< new index -> old index, ascending
@@ -57,23 +57,23 @@ class Subset : public SomeImages<Dataset> {
     std::string notice{};
   };
   Subset(std::shared_ptr<const Dataset> whole, Choice choice)
-      : SomeImages(std::move(whole), std::move(choice.images), std::move(choice.notice)),
+      : ImageSubset(std::move(whole), std::move(choice.images), std::move(choice.notice)),
         labels_(std::move(choice.labels)),
         names_(std::move(choice.names)) {}
 
   [[nodiscard]] const std::vector<std::string>& class_names() const override { return names_; }
   [[nodiscard]] Sample get(std::int64_t index) const override {
-    return relabelled(SomeImages::get(index));
+    return relabelled(ImageSubset::get(index));
   }
   [[nodiscard]] Sample get(std::int64_t index, const ChooseBox& choose,
                            ImageSize shrink_to) const override {
-    return relabelled(SomeImages::get(index, choose, shrink_to));
+    return relabelled(ImageSubset::get(index, choose, shrink_to));
   }
   [[nodiscard]] std::int64_t label(std::int64_t index) const override {
     return labels_[whole().label(old_index(index))];
   }
   void list_entry(std::int64_t index, ListEntry& entry) const override {
-    SomeImages::list_entry(index, entry);
+    ImageSubset::list_entry(index, entry);
     if (entry.label >= 0) entry.label = labels_[entry.label];
   }
   [[nodiscard]] std::vector<std::int64_t> parts() const override;

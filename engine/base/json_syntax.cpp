@@ -52,7 +52,7 @@ std::string meaning_of(std::string_view text, std::size_t at) {
 }  // namespace
 
 std::string syntax_complaint(std::string_view text, std::size_t byte) {
-  const std::size_t mark = text.size() - without_mark(text).size();
+  const std::size_t mark = text.size() - without_bom(text).size();
   text.remove_prefix(mark);
   byte -= std::min(byte, mark);
   if (is_yaml(text)) {

@@ -26,7 +26,7 @@ std::size_t end_of_quotes(std::string_view text) {
 
 }  // namespace
 
-std::string_view without_mark(std::string_view text) {
+std::string_view without_bom(std::string_view text) {
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   return text;
 }
@@ -34,7 +34,7 @@ std::string_view without_mark(std::string_view text) {
 std::vector<std::string> list_entries(std::string_view text, const std::string& where) {
   check(!text.starts_with("\xFF\xFE") && !text.starts_with("\xFE\xFF"), where,
         ": got UTF-16, expected UTF-8; save it as UTF-8 (in PowerShell: Out-File -Encoding utf8)");
-  text = without_mark(text);
+  text = without_bom(text);
   std::string lines(text);
   if (lines.find('\n') == std::string::npos) std::replace(lines.begin(), lines.end(), '\r', '\n');
   const bool has_nul = text.find('\0') != std::string_view::npos;

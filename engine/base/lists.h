@@ -9,7 +9,7 @@
 namespace fovea {
 
 /// The text without the byte-order mark that other systems put before UTF-8.
-[[nodiscard]] std::string_view without_mark(std::string_view text);
+[[nodiscard]] std::string_view without_bom(std::string_view text);
 
 /// The entries of a list, without empty ones: its lines as in lines_of(), also with the "\r" of
 /// old Macs; or, if the text contains a NUL, the parts ended by NULs, as `find -print0` writes

@@ -122,7 +122,7 @@ std::vector<std::string> words_of(std::string_view text, std::string_view others
 }
 
 std::vector<std::string> lines_of(std::string_view text) {
-  text = without_mark(text);
+  text = without_bom(text);
   if (text.ends_with('\n'))
     text.remove_suffix(1);
   else if (text.empty())

@@ -115,7 +115,7 @@ void Communicator::all_reduce_on_device(const Tensor& vector) {
   if (!vector.device().is_cpu()) vector.copy_(host);
 }
 
-Communicator& alone() {
+Communicator& single_process() {
   static Alone process;
   return process;
 }

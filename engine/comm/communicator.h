@@ -69,7 +69,7 @@ class Communicator {
 };
 
 /// The communicator of a program that runs as a single process.
-[[nodiscard]] Communicator& alone();
+[[nodiscard]] Communicator& single_process();
 
 /// Returns when all processes have called it.
 void barrier(Communicator& processes);

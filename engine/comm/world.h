@@ -7,9 +7,9 @@
 
 namespace fovea {
 
-/// Joins the processes of the launcher: mpirun or srun. A plain command is alone() and MPI is not
-/// touched. Throws if the launcher has started several processes that cannot reach each other: the
-/// program was built without MPI, or with another MPI than the launcher's. Call it once.
+/// Joins the processes of the launcher: mpirun or srun. A plain command is single_process() and MPI
+/// is not touched. Throws if the launcher has started several processes that cannot reach each
+/// other: the program was built without MPI, or with another MPI than the launcher's. Call it once.
 [[nodiscard]] std::unique_ptr<Communicator> join_world();
 
 namespace detail {

@@ -6,7 +6,7 @@
 #include "engine/autograd.h"
 #include "engine/base/text.h"
 #include "engine/copy.h"
-#include "models/checkpoints/misfit.h"
+#include "models/checkpoints/mismatch.h"
 #include "models/checkpoints/official_names.h"
 #include "models/checkpoints/weights_folder.h"
 
@@ -34,10 +34,10 @@ TensorMap body_of(const TensorMap& file) {
   return body;
 }
 
-/// Sorts a file's tensors into copies and misfits.
+/// Sorts a file's tensors into copies and mismatches.
 struct Sorted {
   std::vector<std::pair<Tensor, Tensor>> copies;  ///< destination, source
-  Misfit misfit;
+  Mismatch mismatch;
 };
 
 Sorted sort_tensors(const Detector& detector, const TensorMap& body) {
@@ -47,9 +47,9 @@ Sorted sort_tensors(const Detector& detector, const TensorMap& body) {
       if (!p.name.starts_with(kBody) || p.name.ends_with("num_batches_tracked")) continue;
       const auto found = body.find(p.name.substr(kBody.size()));
       if (found == body.end()) {
-        sorted.misfit.missing.push_back(p.name);
+        sorted.mismatch.missing.push_back(p.name);
       } else if (found->second.shape() != p.tensor.shape()) {
-        sorted.misfit.misshaped.push_back(
+        sorted.mismatch.misshaped.push_back(
             text_of(p.name, " is ", found->second.shape(), ", expected ", p.tensor.shape()));
       } else {
         sorted.copies.emplace_back(p.tensor, found->second);
@@ -58,9 +58,9 @@ Sorted sort_tensors(const Detector& detector, const TensorMap& body) {
   }
   for (const auto& entry : body) {
     const bool known = detector.store().find(std::string(kBody) + entry.first).defined();
-    if (!known) sorted.misfit.unexpected.push_back(entry.first);
+    if (!known) sorted.mismatch.unexpected.push_back(entry.first);
   }
-  sorted.misfit.fitting = sorted.copies.size();
+  sorted.mismatch.fitting = sorted.copies.size();
   return sorted;
 }
 
@@ -73,8 +73,8 @@ LoadReport load_backbone(Detector& detector, const std::filesystem::path& given)
   const std::filesystem::path path = weights_in(given);
   const TensorMap body = body_of(read_checkpoint(path).tensors);
   const Sorted sorted = sort_tensors(detector, body);
-  check(sorted.misfit.empty(), path.string(), ": weights do not fit the backbone of ",
-        detector.info().name, ": ", misfit_text(sorted.misfit, body, detector, false));
+  check(sorted.mismatch.empty(), path.string(), ": weights do not fit the backbone of ",
+        detector.info().name, ": ", mismatch_text(sorted.mismatch, body, detector, false));
   const NoGrad no_grad;
   for (const auto& [destination, source] : sorted.copies) {
     check(all_finite(source), path.string(), ": ", destination.name(),

@@ -40,7 +40,7 @@ std::string layout_text(const TokenGrid& grid) {
   return grid.prefix == 0 ? grid_text(grid) : text_of(grid.prefix, " + ", grid_text(grid));
 }
 
-std::string shape_misfit(const Parameter& p, const Tensor& file) {
+std::string shape_mismatch(const Parameter& p, const Tensor& file) {
   return text_of(p.name, " is ", file.shape(), ", expected ", p.tensor.shape());
 }
 
@@ -115,7 +115,7 @@ GridFit::GridFit(const WeightsOrigin& origin, const GridFitOptions& options)
 
 Fitted GridFit::fit(const Parameter& p, const Tensor& file) const {
   const std::optional<Source> from = source_of(p, file);
-  if (!from) return {.misfit = shape_misfit(p, file) + way_out(p, file)};
+  if (!from) return {.mismatch = shape_mismatch(p, file) + way_out(p, file)};
   Fitted fitted;
   if (is_computed(p)) {
     fitted = fit_computed(p, file, from->grid);
@@ -125,7 +125,7 @@ Fitted GridFit::fit(const Parameter& p, const Tensor& file) const {
     fitted = resized(p, file, from->grid);
   }
   if (fitted.values.defined() && fitted.values.shape() != p.tensor.shape()) {
-    return {.misfit = shape_misfit(p, file)};
+    return {.mismatch = shape_mismatch(p, file)};
   }
   if (!from->note.empty()) fitted.notes.insert(fitted.notes.begin(), from->note);
   return fitted;
@@ -189,7 +189,7 @@ std::string GridFit::way_out(const Parameter& p, const Tensor& file) const {
 
 Fitted GridFit::fit_computed(const Parameter& p, const Tensor& file, const TokenGrid& from) const {
   if (file.shape() != Shape{1, from.tokens(), p.tensor.size(2)}) {
-    return {.misfit = shape_misfit(p, file)};
+    return {.mismatch = shape_mismatch(p, file)};
   }
   const double difference = difference_from_computed(file, from);
   const bool same = difference <= kRounding;
@@ -198,7 +198,7 @@ Fitted GridFit::fit_computed(const Parameter& p, const Tensor& file, const Token
   const std::string differs = text_of(p.name, " differs by up to ", difference,
                                       " from the sin-cos table for ", grid_text(from), " patches");
   if (!same && !was_computed) {
-    return {.misfit =
+    return {.mismatch =
                 differs +
                 " that this model computes; a model with pos_embed learned accepts other values"};
   }
@@ -230,8 +230,8 @@ Fitted GridFit::resized(const Parameter& p, const Tensor& file, const TokenGrid&
              surplus_of(shape, from) == surplus_of(own, p.grid)) {
     fitted.values = resize_map(values, surplus_of(own, p.grid) / 2, p.grid, how);
   } else {
-    return {.misfit = text_of(p.name, " has a layout of ", layout_text(from),
-                              " positions, expected ", layout_text(p.grid))};
+    return {.mismatch = text_of(p.name, " has a layout of ", layout_text(from),
+                                " positions, expected ", layout_text(p.grid))};
   }
   fitted.resized = true;
   fitted.notes.push_back(

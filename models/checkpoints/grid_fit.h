@@ -20,7 +20,7 @@ struct Fitted {
   Tensor values{};                   ///< values for the parameter; undefined if it keeps its own
   bool resized = false;              ///< true if the values differ from the file's
   std::vector<std::string> notes{};  ///< messages for the user
-  std::string misfit{};              ///< reason why the tensor does not fit; empty if it fits
+  std::string mismatch{};            ///< reason why the tensor does not fit; empty if it fits
 };
 
 struct GridFitOptions {

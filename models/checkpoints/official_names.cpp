@@ -9,7 +9,7 @@
 #include "engine/base/json.h"
 #include "engine/base/text.h"
 #include "models/checkpoints/encoders.h"
-#include "models/checkpoints/misfit.h"
+#include "models/checkpoints/mismatch.h"
 
 namespace fovea {
 namespace {

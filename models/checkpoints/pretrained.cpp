@@ -15,7 +15,7 @@
 #include "models/checkpoints/checkpoint.h"
 #include "models/checkpoints/grid_fit.h"
 #include "models/checkpoints/hub_config.h"
-#include "models/checkpoints/misfit.h"
+#include "models/checkpoints/mismatch.h"
 #include "models/checkpoints/official_names.h"
 #include "models/checkpoints/weights_folder.h"
 #include "models/registry.h"
@@ -54,14 +54,14 @@ class Loader {
     }
     for (const auto& [name, tensor] : tensors_) {
       if (is_counter(tensor) || model.store().find(name).defined()) continue;
-      if (!(options_.finetune && is_left_out(name))) misfit_.unexpected.push_back(name);
+      if (!(options_.finetune && is_left_out(name))) mismatch_.unexpected.push_back(name);
     }
   }
 
   /// Copies all tensors, or throws one Error that lists everything that is wrong.
   LoadReport apply() {
-    misfit_.fitting = copies_.size();
-    if (!misfit_.empty()) complain();
+    mismatch_.fitting = copies_.size();
+    if (!mismatch_.empty()) complain();
     for (const auto& [destination, source] : copies_) {
       check(all_finite(source), "its ", destination.name(),
             " contains a NaN or an infinity, so the weights are unusable");
@@ -79,10 +79,11 @@ class Loader {
     if (found == tensors_.end()) {
       // No computation uses this counter; PyTorch does not require it either.
       const bool optional = keep_head || p.name.ends_with(".num_batches_tracked");
-      (optional ? report_.kept : misfit_.missing).push_back(p.name);
+      (optional ? report_.kept : mismatch_.missing).push_back(p.name);
     } else if (is_float(found->second.dtype()) != is_float(p.tensor.dtype())) {
-      misfit_.misshaped.push_back(p.name + " is " + std::string(to_string(found->second.dtype())) +
-                                  ", expected " + std::string(to_string(p.tensor.dtype())));
+      mismatch_.misshaped.push_back(p.name + " is " +
+                                    std::string(to_string(found->second.dtype())) + ", expected " +
+                                    std::string(to_string(p.tensor.dtype())));
     } else {
       take(p, fit(p, found->second), keep_head);
     }
@@ -94,7 +95,7 @@ class Loader {
     if (p.role == Role::patches) {
       if (Fitted fitted = fit_channels(p, file); fitted.values.defined()) return fitted;
     }
-    return {.misfit = text_of(p.name, " is ", file.shape(), ", expected ", p.tensor.shape())};
+    return {.mismatch = text_of(p.name, " is ", file.shape(), ", expected ", p.tensor.shape())};
   }
 
   void take(const Parameter& p, const Fitted& fitted, bool keep_head) {
@@ -106,10 +107,10 @@ class Loader {
     if (fitted.resized) report_.resized.push_back(p.name);
     if (fitted.values.defined()) {
       copies_.emplace_back(p.tensor, fitted.values);
-    } else if (fitted.misfit.empty() || keep_head) {
+    } else if (fitted.mismatch.empty() || keep_head) {
       report_.kept.push_back(p.name);
     } else {
-      misfit_.misshaped.push_back(fitted.misfit);
+      mismatch_.misshaped.push_back(fitted.mismatch);
     }
   }
 
@@ -123,7 +124,7 @@ class Loader {
 
   [[noreturn]] void complain() const {
     fail("weights do not fit ", model_.info().name, ": ",
-         misfit_text(misfit_, tensors_, model_, options_.all_names));
+         mismatch_text(mismatch_, tensors_, model_, options_.all_names));
   }
 
   const Model& model_;
@@ -131,7 +132,7 @@ class Loader {
   LoadOptions options_;
   GridFit grids_;
   std::vector<std::pair<Tensor, Tensor>> copies_;
-  Misfit misfit_;
+  Mismatch mismatch_;
   LoadReport report_;
 };
 

@@ -47,7 +47,7 @@ struct LoadReport {
 [[nodiscard]] Metadata metadata_of(const Model& model);
 
 /// Copies `tensors` into the model, after official_weights(). If anything is wrong, copies nothing
-/// and throws one Error with misfit_text(). `origin` gives the grids that tables are laid out on;
+/// and throws one Error with mismatch_text(). `origin` gives the grids that tables are laid out on;
 /// GridFit describes the cases that it leaves open.
 LoadReport load_state(Model& model, const TensorMap& tensors, const WeightsOrigin& origin = {},
                       const LoadOptions& options = {});

@@ -58,14 +58,14 @@ Tensor run_inputs(std::span<const Tensor> inputs, Context& ctx, const Run& block
   std::vector<Tensor> leaves;
   {
     const NoGrad not_recording;
-    ReadLeaves read;
+    LeafReads read;
     y = block(inputs, ctx);
     leaves = read.leaves();
   }
   y = record("recompute", y, inputs, inputs, [block, again](const GradArgs& g) -> Grads {
     return differentiate(block, g.saved, again, g.dy);
   });
-  set_inner_leaves(y, std::move(leaves));
+  declare_inner_leaves(y, std::move(leaves));
   return y;
 }
 

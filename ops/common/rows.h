@@ -11,10 +11,10 @@
 namespace fovea::ops::detail {
 
 /// x off the tape and contiguous: the form that kernels read and derivatives save.
-[[nodiscard]] inline Tensor packed(const Tensor& x) { return x.detach().contiguous(); }
+[[nodiscard]] inline Tensor detached_contiguous(const Tensor& x) { return x.detach().contiguous(); }
 
 /// The same axes in another order, off the tape: axis i of the result is axis order[i] of x.
-[[nodiscard]] inline Tensor reordered(const Tensor& x, std::span<const int> order) {
+[[nodiscard]] inline Tensor permuted(const Tensor& x, std::span<const int> order) {
   Shape shape;
   Strides strides;
   for (const int axis : order) {
@@ -28,14 +28,14 @@ namespace fovea::ops::detail {
 [[nodiscard]] inline Tensor axis_to_end(const Tensor& x, int axis) {
   int order[Shape::kMaxRank] = {0, 1, 2, 3, 4, 5};
   std::rotate(order + axis, order + axis + 1, order + x.rank());
-  return reordered(x, {order, static_cast<std::size_t>(x.rank())}).contiguous();
+  return permuted(x, {order, static_cast<std::size_t>(x.rank())}).contiguous();
 }
 
 /// Undoes axis_to_end().
 [[nodiscard]] inline Tensor axis_from_end(const Tensor& x, int axis) {
   int order[Shape::kMaxRank] = {0, 1, 2, 3, 4, 5};
   std::rotate(order + axis, order + x.rank() - 1, order + x.rank());
-  return reordered(x, {order, static_cast<std::size_t>(x.rank())}).contiguous();
+  return permuted(x, {order, static_cast<std::size_t>(x.rank())}).contiguous();
 }
 
 /// The size of the last axis, and the number of rows along it.

@@ -36,7 +36,7 @@ template <int kRows, int kVectors, class A>
 void correlate_tile(const Correlation<A>& c, std::int64_t q) {
   constexpr std::int64_t kWidth = kLanes<A>, kAhead = 8;
   Vector<A> sum[kRows][kVectors] = {};
-  const A *weights = c.weights, *twin = twin_of(weights), *x = c.x + q;
+  const A *weights = c.weights, *twin = opaque_alias(weights), *x = c.x + q;
   for (std::int64_t k = 0; k < c.depth; ++k, weights += kPanel, twin += kPanel) {
     const A* const later = x + c.offsets[smaller(k + kAhead, c.depth - 1)];
     prefetch<1, PrefetchKind::read>(later, kVectors * kWidth);
@@ -48,7 +48,7 @@ void correlate_tile(const Correlation<A>& c, std::int64_t q) {
     for (int i = 0; i < kRows; ++i) {
 #pragma GCC unroll 2
       for (int j = 0; j < kVectors; ++j) {
-        sum[i][j] += (j > 0 && reads_twice(i) ? twin[i] : weights[i]) * right[j];
+        sum[i][j] += (j > 0 && loads_scalar_twice(i) ? twin[i] : weights[i]) * right[j];
       }
     }
   }

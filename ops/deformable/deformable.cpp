@@ -61,8 +61,9 @@ Tensor deformable_attention(const Tensor& value, const Tensor& locations, const 
   OpLabel op("deformable_attention");
   check_inputs(value, locations, weights);
   const DType wide = acc_dtype(value.dtype());
-  const Tensor v = detail::packed(value);
-  const Tensor l = detail::packed(locations).to(wide), w = detail::packed(weights).to(wide);
+  const Tensor v = detail::detached_contiguous(value);
+  const Tensor l = detail::detached_contiguous(locations).to(wide),
+               w = detail::detached_contiguous(weights).to(wide);
   DeformableCall call = make_call(v, l, w);
   const Tensor y = empty({call.batch, call.queries, call.heads * call.channels}, v.options());
   call.y = y.raw();

@@ -41,13 +41,13 @@ template <int kRows, Reads kReads>
 class PanelWalk {
  public:
   explicit PanelWalk(const Panel& panel)
-      : twin_(twin_of(panel.data)), row_(kApart ? panel.row : 1), step_(panel.step) {
+      : twin_(opaque_alias(panel.data)), row_(kApart ? panel.row : 1), step_(panel.step) {
 #pragma GCC unroll 8
     for (int g = 0; g < kGroups; ++g) third_[g] = panel.data + 3 * g * row_;
   }
   float operator[](int i) const { return kApart ? third_[i / 3][i % 3 * row_] : third_[0][i]; }
   /// The same element, for the second vector of columns.
-  float again(int i) const { return !kApart && reads_twice(i) ? twin_[i] : (*this)[i]; }
+  float again(int i) const { return !kApart && loads_scalar_twice(i) ? twin_[i] : (*this)[i]; }
   void next() {
     if (!kApart) twin_ += step_;
     if (kReads == Reads::columns)

@@ -67,7 +67,7 @@ Tensor column_sums(const Tensor& x, DType dtype) {
   return sums.to(dtype);
 }
 
-Tensor exchanged(const Tensor& x) {
+Tensor transposed(const Tensor& x) {
   Shape shape = x.shape();
   Strides strides = x.strides();
   std::swap(shape[-1], shape[-2]);

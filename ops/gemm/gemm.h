@@ -26,7 +26,7 @@ struct GemmEpilogue {
 [[nodiscard]] Tensor column_sums(const Tensor& x, DType dtype);
 
 /// x off the tape with its last two axes swapped.
-[[nodiscard]] Tensor exchanged(const Tensor& x);
+[[nodiscard]] Tensor transposed(const Tensor& x);
 
 /// [..., C] off the tape as [R, C], where R is the product of the leading sizes; copies if the
 /// strides require it.

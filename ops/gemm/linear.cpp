@@ -12,8 +12,8 @@ namespace {
 
 using detail::as_matrix;
 using detail::bias_as_used;
-using detail::exchanged;
 using detail::gemm;
+using detail::transposed;
 using detail::with_shape;
 
 struct LinearDTypes {
@@ -27,7 +27,7 @@ Grads linear_gradients(const GradArgs& g, const Tensor& dy, LinearDTypes dtypes)
   if (g.needs(0)) grads[0] = with_shape(gemm(dy, weight, x.dtype()), x.shape());
   if (g.needs(1)) {
     const Tensor sum = g.accumulator(1);
-    const Tensor dw = gemm(exchanged(dy), as_matrix(x), dtypes.weight, {.into = sum});
+    const Tensor dw = gemm(transposed(dy), as_matrix(x), dtypes.weight, {.into = sum});
     if (!sum.defined()) grads[1] = dw;
   }
   if (g.needs(2)) grads[2] = detail::column_sums(dy, dtypes.bias);
@@ -50,7 +50,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, const T
   const DType dtype = residual.defined() ? residual.dtype() : x.dtype();
   const Tensor addend = residual.defined() ? residual.detach().contiguous() : residual;
   const Tensor y =
-      gemm(as_matrix(x), exchanged(w), dtype, {.addend = addend, .bias = bias_as_used(bias)});
+      gemm(as_matrix(x), transposed(w), dtype, {.addend = addend, .bias = bias_as_used(bias)});
   op.multiply_adds = shape.numel() * x.size(-1);
   return record(op, with_shape(y, shape), {x, weight, bias, residual}, {x, w},
                 [dtypes = dtypes_of(weight, bias)](const GradArgs& g) {
@@ -69,7 +69,7 @@ Tensor linear_gelu(const Tensor& x, const Tensor& weight, const Tensor& bias, Ge
   detail::require_one_device(op, {x, weight, bias});
   const Tensor w = compute_copy(weight, x.dtype()).detach();
   const Tensor z = needs_tape({x, weight, bias}) ? empty(shape, x.options()) : Tensor();
-  const Tensor y = gemm(as_matrix(x), exchanged(w), x.dtype(),
+  const Tensor y = gemm(as_matrix(x), transposed(w), x.dtype(),
                         {.bias = bias_as_used(bias),
                          .activation = is_erf ? GemmActivation::gelu : GemmActivation::gelu_tanh,
                          .pre_activation = z});

@@ -13,8 +13,8 @@ namespace {
 std::atomic<bool> tf32_allowed{false};
 
 using detail::as_matrix;
-using detail::exchanged;
 using detail::gemm;
+using detail::transposed;
 using detail::with_shape;
 
 void require_factors(std::string_view op, const Tensor& a, const Tensor& b) {
@@ -38,8 +38,8 @@ Tensor multiply(const Tensor& a, const Tensor& b) {
 /// d/db of a b, [..., K, N]; if b is one matrix for a whole batch, summed over the batch to [K,
 /// N].
 Tensor right_gradient(const Tensor& a, const Tensor& b, const Tensor& dy) {
-  if (b.rank() > 2 || a.rank() == 2) return gemm(exchanged(a), dy, b.dtype());
-  return gemm(exchanged(as_matrix(a)), as_matrix(dy), b.dtype());
+  if (b.rank() > 2 || a.rank() == 2) return gemm(transposed(a), dy, b.dtype());
+  return gemm(transposed(as_matrix(a)), as_matrix(dy), b.dtype());
 }
 
 }  // namespace
@@ -50,8 +50,8 @@ bool is_tf32_allowed() { return tf32_allowed; }
 Tensor matmul(const Tensor& a, const Tensor& b, Transpose transpose) {
   OpLabel op("matmul", {{"transpose_a", transpose.a}, {"transpose_b", transpose.b}});
   require_factors(op, a, b);
-  const Tensor left = transpose.a ? exchanged(a) : a.detach();
-  const Tensor right = transpose.b ? exchanged(b) : b.detach();
+  const Tensor left = transpose.a ? transposed(a) : a.detach();
+  const Tensor right = transpose.b ? transposed(b) : b.detach();
   check(left.shape()[-1] == right.shape()[-2], "matmul: inner sizes differ: a ", left.shape(),
         " x b ", right.shape(),
         left.shape()[-1] == right.shape()[-1] ? " (did you mean the transposed b?)" : "");
@@ -61,12 +61,12 @@ Tensor matmul(const Tensor& a, const Tensor& b, Transpose transpose) {
     const Tensor &x = g.saved[0], &y = g.saved[1];
     Grads grads(2);
     if (g.needs(0)) {
-      const Tensor dx = multiply(g.dy, exchanged(y));
-      grads[0] = transpose.a ? exchanged(dx) : dx;
+      const Tensor dx = multiply(g.dy, transposed(y));
+      grads[0] = transpose.a ? transposed(dx) : dx;
     }
     if (g.needs(1)) {
       const Tensor dy = right_gradient(x, y, g.dy);
-      grads[1] = transpose.b ? exchanged(dy) : dy;
+      grads[1] = transpose.b ? transposed(dy) : dy;
     }
     return grads;
   });

@@ -11,8 +11,8 @@
 namespace fovea::ops {
 namespace {
 
-using detail::exchanged;
 using detail::gemm;
+using detail::transposed;
 using detail::with_shape;
 
 /// Images [B, C, grid * patch] and patches [B, N, C p q].
@@ -73,7 +73,7 @@ Tensor patch_embed(const Tensor& images, const Tensor& weight, const Tensor& bia
   const Tensor packed = images.detach().contiguous();
   const Tensor w =
       with_shape(compute_copy(weight, images.dtype()).detach().contiguous(), {D, grid.width()});
-  const Tensor tokens = gemm(grid.rows(packed), exchanged(w), images.dtype(),
+  const Tensor tokens = gemm(grid.rows(packed), transposed(w), images.dtype(),
                              {.bias = detail::bias_as_used(bias)});  // [B N, D]
   const Shape weight_shape = weight.shape();
   const DType weight_dtype = weight.dtype();
@@ -86,7 +86,7 @@ Tensor patch_embed(const Tensor& images, const Tensor& weight, const Tensor& bia
                   Grads grads(3);
                   if (g.needs(0)) grads[0] = grid.images(gemm(dy, g.saved[1], dy.dtype()));
                   if (g.needs(1)) {
-                    const Tensor dw = gemm(exchanged(dy), grid.rows(g.saved[0]), weight_dtype);
+                    const Tensor dw = gemm(transposed(dy), grid.rows(g.saved[0]), weight_dtype);
                     grads[1] = with_shape(dw, weight_shape);
                   }
                   if (g.needs(2)) grads[2] = detail::column_sums(dy, bias_dtype);

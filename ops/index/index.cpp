@@ -16,7 +16,8 @@ using detail::require_one_device;
 void require_index(const char* op, const Tensor& index, std::int64_t size) {
   check(index.dtype() == DType::i64, op, ": got an index of dtype ", to_string(index.dtype()),
         ", expected i64");
-  const detail::Outside wrong = detail::first_outside(op, detail::packed(index), {0, size});
+  const detail::Outside wrong =
+      detail::first_outside(op, detail::detached_contiguous(index), {0, size});
   check(!wrong, op, ": index ", wrong.value, " at position ", wrong.position,
         " is out of range, expected 0 to ", size - 1);
 }
@@ -104,7 +105,7 @@ Tensor embedding(const Tensor& weight, const Tensor& ids) {
   check(weight.rank() == 2, "embedding: got weight ", weight.shape(), ", expected [V, D]");
   require_index(op.name(), ids, weight.shape()[0]);
   const std::int64_t n = ids.numel(), width = weight.shape()[1];
-  const Tensor flat = detail::packed(ids).alias({n}, {1});
+  const Tensor flat = detail::detached_contiguous(ids).alias({n}, {1});
   const Tensor index = spread(flat, {n, width}, 0);
   Shape shape = ids.shape();
   shape.push_back(width);
@@ -123,7 +124,7 @@ Tensor one_hot(const Tensor& ids, std::int64_t classes, DType dtype) {
   require_index(op.name(), ids, classes);
   Shape shape = ids.shape();
   shape.push_back(classes);
-  const Tensor packed = detail::packed(ids), y = zeros(shape, {dtype, ids.device()});
+  const Tensor packed = detail::detached_contiguous(ids), y = zeros(shape, {dtype, ids.device()});
   kernels(ids.device())
       .index.one_hot({dtype, packed.numel(), classes,
                       reinterpret_cast<const std::int64_t*>(packed.raw()), y.raw()});

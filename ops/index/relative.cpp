@@ -16,7 +16,7 @@ Tensor require_buckets(const char* op, const Tensor& x, const Tensor& buckets, s
         " of ", buckets.dtype(), ", expected i64 [K, N, M]");
   check(x.rank() == 4 && x.size(2) == buckets.size(1), op, ": got x ", x.shape(), " for buckets ",
         buckets.shape(), ", expected equal numbers of queries");
-  const Tensor packed = detail::packed(buckets);
+  const Tensor packed = detail::detached_contiguous(buckets);
   const detail::Outside wrong = detail::first_outside(op, packed, {.limit = count});
   check(!wrong, op, ": bucket ", wrong.value, " is out of range, expected less than ", count);
   return packed;
@@ -37,13 +37,15 @@ RelativeCall make_call(const Tensor& x, const Tensor& buckets, std::int64_t coun
 
 Tensor gather_rows(const Tensor& x, const Tensor& buckets) {
   const Tensor y = empty({x.size(0), x.size(1), x.size(2), buckets.size(2)}, x.options());
-  kernels(x.device()).index.relative_gather(make_call(detail::packed(x), buckets, x.size(3), y));
+  kernels(x.device())
+      .index.relative_gather(make_call(detail::detached_contiguous(x), buckets, x.size(3), y));
   return y;
 }
 
 Tensor sum_rows(const Tensor& x, const Tensor& buckets, std::int64_t count) {
   const Tensor y = empty({x.size(0), x.size(1), x.size(2), count}, x.options());
-  kernels(x.device()).index.relative_sum(make_call(detail::packed(x), buckets, count, y));
+  kernels(x.device())
+      .index.relative_sum(make_call(detail::detached_contiguous(x), buckets, count, y));
   return y;
 }
 

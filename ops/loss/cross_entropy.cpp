@@ -59,7 +59,7 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& labels, double smoothin
   detail::require_matrix(op, logits);
   check(smoothing >= 0 && smoothing <= 1, "cross_entropy: got smoothing ", smoothing,
         ", expected 0 to 1");
-  const Tensor label = detail::packed(labels);
+  const Tensor label = detail::detached_contiguous(labels);
   require_labels(op.name(), logits, label);
   const Tensor log_p = log_softmax(detail::wide(logits));
   return record(op, value(log_p, label, smoothing), {logits}, {log_p, label},
@@ -79,7 +79,7 @@ Tensor weighted_cross_entropy(const Tensor& logits, const Tensor& labels, const 
   detail::require_one_device(op, {logits, weights});
   check(weights.shape() == Shape{logits.size(1)}, op, ": got weights of shape ", weights.shape(),
         " for logits ", logits.shape(), ", expected [", logits.size(1), "]");
-  require_labels(op, logits, detail::packed(labels));
+  require_labels(op, logits, detail::detached_contiguous(labels));
   const DType wide = acc_dtype(logits.dtype());
   const Tensor log_p = gather(log_softmax(logits.to(wide)), 1, unsqueeze(labels, 1));
   const Tensor own = index_select(weights.detach().to(wide), 0, labels);

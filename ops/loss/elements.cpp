@@ -35,7 +35,7 @@ Tensor value(ElementLoss kind, const Tensor& x, const Tensor& target) {
 
 Tensor element_loss(const OpLabel& op, ElementLoss kind, const Tensor& x, const Tensor& target) {
   detail::require_same_shape(op, x, target);
-  const Tensor at = detail::wide(x), t = detail::packed(target).to(at.dtype());
+  const Tensor at = detail::wide(x), t = detail::detached_contiguous(target).to(at.dtype());
   return record(op, value(kind, at, t), {x}, {at, t},
                 [kind, dtype = x.dtype()](const GradArgs& g) -> Grads {
                   const Tensor dx = empty(g.saved[0].shape(), g.saved[0].options());

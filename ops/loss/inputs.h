@@ -8,7 +8,9 @@
 namespace fovea::ops::detail {
 
 /// x off the tape, packed, in f32 or f64.
-[[nodiscard]] inline Tensor wide(const Tensor& x) { return packed(x).to(acc_dtype(x.dtype())); }
+[[nodiscard]] inline Tensor wide(const Tensor& x) {
+  return detached_contiguous(x).to(acc_dtype(x.dtype()));
+}
 
 inline void require_matrix(std::string_view op, const Tensor& logits) {
   require_float(op, logits);

@@ -60,7 +60,7 @@ Tensor soft_cross_entropy(const Tensor& logits, const Tensor& targets) {
   detail::require_matrix(op, logits);
   detail::require_same_shape(op, logits, targets);
   const Tensor log_p = log_softmax(detail::wide(logits));
-  const Tensor target = detail::packed(targets).to(log_p.dtype());
+  const Tensor target = detail::detached_contiguous(targets).to(log_p.dtype());
   const double B = static_cast<double>(logits.shape()[0]);
   return record(op, value({log_p, target}, 1, B), {logits}, {log_p, target},
                 [B, dtype = logits.dtype()](const GradArgs& g) -> Grads {
@@ -91,7 +91,7 @@ Tensor kl_div(const Tensor& log_q, const Tensor& log_p) {
   const OpLabel op("kl_div");
   detail::require_matrix(op, log_q);
   detail::require_same_shape(op, log_q, log_p);
-  const Tensor q = detail::wide(log_q), p = detail::packed(log_p).to(q.dtype());
+  const Tensor q = detail::wide(log_q), p = detail::detached_contiguous(log_p).to(q.dtype());
   const double B = static_cast<double>(q.shape()[0]);
   return record(op, value({q, p, true}, 1, B), {log_q}, {p},
                 [B, dtype = log_q.dtype()](const GradArgs& g) -> Grads {  // d log q = -p dy / B

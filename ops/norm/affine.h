@@ -21,7 +21,7 @@ inline void require_affine(std::string_view op, std::string_view name, const Ten
 [[nodiscard]] inline Tensor affine_or(const Tensor& parameter, const Shape& shape, double absent,
                                       TensorOptions options) {
   if (!parameter.defined()) return full(shape, absent, options);
-  return packed(parameter).to(options.dtype);
+  return detached_contiguous(parameter).to(options.dtype);
 }
 
 }  // namespace fovea::ops::detail

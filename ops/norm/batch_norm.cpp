@@ -39,7 +39,7 @@ Tensor batch_norm(const Tensor& x, const Affine& affine, const RunningStatistics
     const auto n = static_cast<double>(detail::set_size(sets));
     check(n > 1, "batch_norm: got one value per channel (shape ", x.shape(),
           "), expected at least two in training; their variance is undefined");
-    moments = detail::moments_of(detail::packed(x), sets);
+    moments = detail::moments_of(detail::detached_contiguous(x), sets);
     update_running(running.mean, moments.mean, 1, options.momentum);
     update_running(running.variance, moments.variance, n / (n - 1), options.momentum);
   }

@@ -7,8 +7,8 @@ namespace {
 
 Tensor normalised(const OpLabel& op, const Tensor& x, const Affine& affine,
                   const detail::PlaneNorm& norm) {
-  return detail::normalise_planes(op, x, affine, detail::moments_of(detail::packed(x), norm.sets),
-                                  norm);
+  return detail::normalise_planes(
+      op, x, affine, detail::moments_of(detail::detached_contiguous(x), norm.sets), norm);
 }
 
 enum class Then { nothing, silu };

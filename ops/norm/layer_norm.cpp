@@ -121,7 +121,7 @@ Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, dou
 
   const TensorOptions acc{acc_dtype(x.dtype()), x.device()};
   const std::int64_t rows = detail::RowSize(x).rows;
-  const Rows r{detail::packed(x), detail::affine_or(weight, shape, 1, acc),
+  const Rows r{detail::detached_contiguous(x), detail::affine_or(weight, shape, 1, acc),
                detail::affine_or(bias, shape, 0, acc), empty({rows}, acc), empty({rows}, acc)};
   const DType weight_dtype = weight.defined() ? weight.dtype() : acc.dtype;
   const DType bias_dtype = bias.defined() ? bias.dtype() : acc.dtype;
@@ -142,7 +142,8 @@ Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps) {
 
   const TensorOptions acc{acc_dtype(x.dtype()), x.device()};
   const Tensor rstd = empty({detail::RowSize(x).rows}, acc);
-  const Rows r{detail::packed(x), detail::affine_or(weight, {C}, 1, acc), {}, {}, rstd};
+  const Rows r{
+      detail::detached_contiguous(x), detail::affine_or(weight, {C}, 1, acc), {}, {}, rstd};
   const DType weight_dtype = weight.defined() ? weight.dtype() : acc.dtype;
   return record(op, normalise(r, eps), {x, weight}, {r.x, r.weight, r.rstd},
                 [weight_dtype](const GradArgs& g) -> Grads {

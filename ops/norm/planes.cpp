@@ -130,7 +130,7 @@ Tensor normalise_planes(const OpLabel& op, const Tensor& x, const Affine& affine
                         const PlaneMoments& moments, const PlaneNorm& norm) {
   const TensorOptions acc{acc_dtype(x.dtype()), x.device()};
   const Tensor rstd = map(Rsqrt{}, map(AddScalar{norm.eps}, moments.variance));
-  const Saved s{packed(x), moments.mean.to(acc.dtype), rstd.to(acc.dtype),
+  const Saved s{detached_contiguous(x), moments.mean.to(acc.dtype), rstd.to(acc.dtype),
                 affine_or(affine.weight, {norm.sets.channels}, 1, acc),
                 affine_or(affine.bias, {norm.sets.channels}, 0, acc)};
   const Tensor y = normalised(s, norm);

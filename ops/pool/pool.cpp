@@ -56,7 +56,7 @@ Tensor gradient_memory(const Shape& shape, const Tensor& dy) {
 Tensor avg_pool2d(const Tensor& x, const Pool2dOptions& options) {
   const OpLabel op = label_of("avg_pool2d", options);
   const PoolWindows w = windows_of(op, x, options);
-  const Tensor packed = detail::packed(x), y = empty(out_shape(x, w), x.options());
+  const Tensor packed = detail::detached_contiguous(x), y = empty(out_shape(x, w), x.options());
   kernels(x.device()).pool.average({x.dtype(), w, packed.raw(), y.raw()});
   return record(op, y, {x}, {}, [w, shape = x.shape()](const GradArgs& g) -> Grads {
     const Tensor dx = gradient_memory(shape, g.dy);
@@ -68,7 +68,7 @@ Tensor avg_pool2d(const Tensor& x, const Pool2dOptions& options) {
 Tensor max_pool2d(const Tensor& x, const Pool2dOptions& options) {
   const OpLabel op = label_of("max_pool2d", options);
   const PoolWindows w = windows_of(op, x, options);
-  const Tensor packed = detail::packed(x), y = empty(out_shape(x, w), x.options());
+  const Tensor packed = detail::detached_contiguous(x), y = empty(out_shape(x, w), x.options());
   const Tensor positions = empty(y.shape(), {DType::i64, x.device()});
   kernels(x.device()).pool.maximum({x.dtype(), w, packed.raw(), y.raw(), positions_of(positions)});
   return record(op, y, {x}, {positions}, [w, shape = x.shape()](const GradArgs& g) -> Grads {

@@ -78,7 +78,7 @@ Tensor reduce_middle(Tensor x, ReducedExtents block, const Kernel<PartialsCall>&
 /// starting with the last ones.
 Tensor reduced_values(const Tensor& x, const Reduction& reduction,
                       const Kernel<PartialsCall>& partials) {
-  Tensor results = detail::packed(x);
+  Tensor results = detail::detached_contiguous(x);
   std::int64_t inner = 1;
   for (int axis = x.rank() - 1; axis >= 0; --axis) {
     if (!reduction.reduced[axis]) {

@@ -29,11 +29,11 @@ Tensor upsample_nearest(const Tensor& x, std::int64_t factor) {
   check(factor >= 1 && factor <= kMost, "upsample_nearest: got factor ", factor, ", expected 1 to ",
         kMost);
   const Shape small = x.shape();
-  const Tensor packed = detail::packed(x);
+  const Tensor packed = detail::detached_contiguous(x);
   const Tensor y = empty({small[0], small[1], factor * small[2], factor * small[3]}, x.options());
   kernels(x.device()).resize.repeat(call_of(small, factor, packed, y));
   return record(op, y, {x}, {}, [small, factor](const GradArgs& g) -> Grads {
-    const Tensor dy = detail::packed(g.dy), dx = empty(small, dy.options());
+    const Tensor dy = detail::detached_contiguous(g.dy), dx = empty(small, dy.options());
     kernels(dx.device()).resize.square_sums(call_of(small, factor, dy, dx));
     return {dx};
   });

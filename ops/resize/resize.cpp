@@ -147,8 +147,8 @@ Tensor apply(const TapMatrix& taps, const Tensor& x, std::int64_t outer, std::in
 /// Interpolates the rows and columns of x [B, C, H, W] by `height` and `width`; f32 for bf16.
 Tensor apply_both(const Tensor& x, const TapMatrix& height, const TapMatrix& width) {
   const std::int64_t planes = x.shape()[0] * x.shape()[1];
-  const Tensor wide =
-      apply(width, detail::packed(x).to(acc_dtype(x.dtype())), planes * height.columns, 1);
+  const Tensor wide = apply(width, detail::detached_contiguous(x).to(acc_dtype(x.dtype())),
+                            planes * height.columns, 1);
   const Tensor y = apply(height, wide, planes, width.rows());
   const Shape shape{x.shape()[0], x.shape()[1], height.rows(), width.rows()};
   return y.alias(shape, contiguous_strides(shape)).to(x.dtype());

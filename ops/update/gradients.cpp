@@ -27,7 +27,7 @@ Tensor squares_by_block(std::span<const Tensor> tensors) {
   const Tensor sums = empty({blocks}, {DType::f64, device});
   auto* part = reinterpret_cast<double*>(sums.raw());
   for (const Tensor& x : tensors) {
-    const Tensor dense = detail::packed(x);
+    const Tensor dense = detail::detached_contiguous(x);
     kernels(device).update.squares({dense.dtype(), dense.numel(), dense.raw(), part});
     part += blocks_of(x);
   }
@@ -51,7 +51,7 @@ void clip_values_(const Tensor& gradient, double limit) {
 void clip_units_(const Tensor& gradient, const Tensor& parameter, double factor, double scale) {
   const OpLabel op("clip_units_");
   detail::require_updatable(op, "a gradient", gradient);
-  const Tensor weights = detail::packed(parameter);
+  const Tensor weights = detail::detached_contiguous(parameter);
   detail::require_like(op, "a parameter", weights, gradient);
   const std::int64_t units = gradient.rank() <= 1 ? 1 : gradient.size(0);
   kernels(gradient.device())

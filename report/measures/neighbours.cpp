@@ -78,7 +78,7 @@ std::vector<double> squared_radii(const Points& points, std::int64_t k) {
   const auto most = static_cast<std::size_t>(k + kSpare);
   for_each_inner_block(points.rows(), points.rows().dtype(), [&](const PairBlock& block) {
     gather(nearest, most, points, block);
-    if (block.row != block.column) gather(nearest, most, points, block.exchanged());
+    if (block.row != block.column) gather(nearest, most, points, block.transposed());
   });
   std::vector<double> radii(nearest.size());
   parallel_for(points.count(), 16, [&](std::int64_t begin, std::int64_t end) {
@@ -138,7 +138,7 @@ PrecisionRecall precision_recall(const Tensor& reference, const Tensor& samples,
   std::vector<char> is_precise(fake_radii.size()), is_recalled(real_radii.size());
   for_each_pair_block(samples, reference, reference.dtype(), [&](const PairBlock& block) {
     precision.mark(is_precise, block);
-    recall.mark(is_recalled, block.exchanged());
+    recall.mark(is_recalled, block.transposed());
   });
   return {share(is_precise), share(is_recalled)};
 }

@@ -58,7 +58,7 @@ std::vector<double> squares_of(const Tensor& rows) {
 
 }  // namespace
 
-PairBlock PairBlock::exchanged() const { return {column, row, ops::transpose(products_, 0, 1)}; }
+PairBlock PairBlock::transposed() const { return {column, row, ops::transpose(products_, 0, 1)}; }
 
 void for_each_pair_block(const Tensor& a, const Tensor& b, DType dtype, const VisitBlock& visit) {
   visit_blocks(a, b, /*upper=*/false, dtype, visit);

@@ -29,7 +29,7 @@ class PairBlock {
     return values_[i * columns_ + j];
   }
   /// The same products with both sets exchanged.
-  [[nodiscard]] PairBlock exchanged() const;
+  [[nodiscard]] PairBlock transposed() const;
 
  private:
   Tensor products_;

@@ -117,7 +117,7 @@ TEST_CASE("names of transformers without their config imply their eps") {
   CHECK(eps() == 1e-3);
 }
 
-TEST_CASE("a misfit shows the first names, and with verbose all") {
+TEST_CASE("a mismatch shows the first names, and with verbose all") {
   const TemporaryFolder folder;
   write_safetensors(folder / "weights.safetensors", state_with_prefix(""));
   LoadRequest request = request_for(folder / "weights.safetensors");

@@ -42,15 +42,16 @@ TEST_CASE("what one process says, all know") {
     CHECK(any(processes, processes.rank() == 2));
     CHECK_FALSE(any(processes, false));
   });
-  CHECK(any(alone(), true));
-  CHECK_FALSE(any(alone(), false));
+  CHECK(any(single_process(), true));
+  CHECK_FALSE(any(single_process(), false));
 }
 
 TEST_CASE("one process has nobody to write to") {
   const std::byte byte{};
-  CHECK_THROWS_AS(alone().exchange(std::vector<Outgoing>{{0, std::span(&byte, 1)}}, {}), Error);
-  barrier(alone());
-  CHECK(broadcast(alone(), "text") == "text");
+  CHECK_THROWS_AS(single_process().exchange(std::vector<Outgoing>{{0, std::span(&byte, 1)}}, {}),
+                  Error);
+  barrier(single_process());
+  CHECK(broadcast(single_process(), "text") == "text");
 }
 
 TEST_CASE("an all-reduce adds up the vectors of all processes in place") {
@@ -119,7 +120,7 @@ TEST_CASE("messages of a duplicate do not mix with those of its communicator") {
     CHECK(first == six);
     CHECK(second == five);
   });
-  CHECK(alone().duplicate()->size() == 1);
+  CHECK(single_process().duplicate()->size() == 1);
 }
 
 }  // namespace

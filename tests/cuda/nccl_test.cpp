@@ -138,7 +138,7 @@ TEST_CASE("sums over shards on devices have the bits of the sum on the CPU") {
       for (std::int64_t shard = 0; shard < kShards; ++shard) {
         tree.add({0, shard, values_of(shard, length, dtype)});
       }
-      const Tensor sum = sum_over_shards(alone(), {kShards, 0, kShards}, tree);
+      const Tensor sum = sum_over_shards(single_process(), {kShards, 0, kShards}, tree);
       const std::vector<double> expected =
           ops::add(sum, full({length}, 7, sum.options())).to_vector();
       for (int ranks = 1; ranks <= kRanks; ++ranks) {
@@ -194,7 +194,7 @@ TEST_CASE("buckets of gradients wait for the ops that write them") {
     for (int ranks = 2; ranks <= kRanks; ++ranks) {
       for (const Way way : {Way::host_memory, Way::nccl}) {
         CHECK(bucket_sums(ranks, way, Summing::tree) == expected);
-        CHECK(bucket_sums(ranks, way, Summing::engine).size() == expected.size());
+        CHECK(bucket_sums(ranks, way, Summing::all_reduce).size() == expected.size());
       }
     }
   }

@@ -39,7 +39,7 @@ TEST_CASE("leaves of a derivative's own tape are announced after it, unless they
     });
   };
   const Tensor below = plus(x, shared), y = recomputed(below);
-  set_inner_leaves(y, {inner, shared});
+  declare_inner_leaves(y, {inner, shared});
   std::map<const TensorImpl*, double> announced;
   const OnCompleteGradient listening([&](const Tensor& complete) {
     CHECK(announced.emplace(complete.impl().get(), complete.grad().item()).second);
@@ -54,7 +54,7 @@ TEST_CASE("a frozen leaf of a derivative's own tape is not announced") {
   const Tensor x = leaf({2}), inner = leaf({3});
   const Tensor y = record("inner", x.detach().clone(), {x}, {},
                           [](const GradArgs& g) -> Grads { return {g.dy}; });
-  set_inner_leaves(y, {inner});
+  declare_inner_leaves(y, {inner});
   inner.set_requires_grad(false);
   std::vector<const TensorImpl*> announced;
   const OnCompleteGradient listening(
@@ -67,7 +67,7 @@ TEST_CASE("a tape inside a derivative announces nothing of its own") {
   const Tensor x = leaf({2}), inner = leaf({3});
   const Tensor y = record("inner", x.detach().clone(), {x}, {}, [&](const GradArgs& g) -> Grads {
     const WithGrad recording;
-    backward(square(inner));  // `inner` is not declared by set_inner_leaves()
+    backward(square(inner));  // `inner` is not declared by declare_inner_leaves()
     return {g.dy};
   });
   std::vector<const TensorImpl*> announced;

@@ -175,10 +175,10 @@ TEST_CASE("anomaly detection sees ops without a derivative too") {
 
 TEST_CASE("leaves that ops read are collected, recorded or not") {
   const Tensor a = leaf({2}), b = leaf({3}), c = leaf({5});
-  ReadLeaves all;
+  LeafReads all;
   {
     const NoGrad not_recording;
-    ReadLeaves some;
+    LeafReads some;
     static_cast<void>(square(square(c)));
     REQUIRE(some.leaves().size() == 1);
     CHECK(some.leaves().front().impl() == c.impl());

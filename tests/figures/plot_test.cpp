@@ -8,7 +8,7 @@
 #include "engine/base/error.h"
 #include "tests/support/special_values.h"
 #include "tests/support/temporary_folder.h"
-#include "train/run/curves.h"
+#include "train/run/log_charts.h"
 #include "train/tasks/classification.h"
 
 using namespace fovea;
@@ -71,7 +71,7 @@ TEST_CASE("the curves of a log leave out what was never measured") {
   std::vector<EpochRow> rows(3);
   for (std::size_t i = 0; i < rows.size(); ++i) rows[i].epoch = static_cast<std::int64_t>(i);
   rows[2].eval = {0.5, 80, 99};
-  const std::vector<Chart> charts = training_curves(classification_info({}), rows);
+  const std::vector<Chart> charts = log_charts(classification_info({}), rows);
   REQUIRE(charts.size() == 2);
   REQUIRE(charts[0].series.size() == 2);
   CHECK(charts[0].series[0].x == std::vector<double>{1, 2, 3});

@@ -73,7 +73,7 @@ TEST_CASE("a vision transformer's patch tokens are the map, for images of any si
   }
 }
 
-TEST_CASE("a ResNet's weights load under torchvision's names, and all misfits are reported") {
+TEST_CASE("a ResNet's weights load under torchvision's names, and all mismatches are reported") {
   const TemporaryFolder folder;
   const auto path = folder / "resnet.safetensors";
   const auto model = tiny_detector("detr");

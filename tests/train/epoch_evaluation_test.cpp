@@ -55,7 +55,7 @@ class WeightReader : public Task {
 struct EvaluatedModel {
   explicit EvaluatedModel(
       WeightReader::Pass pass = [](EvaluationPass&) {}, bool averages = true,
-      Communicator& processes = alone())
+      Communicator& processes = single_process())
       : step({.ema = {.keep = averages}}, {}, *model,
              std::make_unique<WeightReader>(weight, std::move(pass))),
         broken_images(1, 50, processes) {

@@ -110,7 +110,7 @@ std::vector<double> step(Exchanging& f) {
 }  // namespace
 
 TEST_CASE("a single shard has nothing to exchange: its batches and gradients stay as they are") {
-  Exchanging f(alone(), true, 1);
+  Exchanging f(single_process(), true, 1);
   Numbered source(f.part.shards);
   CHECK(&f.exchange->begin(source, 2) == &source);
   CHECK(source.taken() == 0);
@@ -142,7 +142,7 @@ TEST_CASE("every process gets the gradients, losses and samples of all shards of
 TEST_CASE("with a sharded optimizer each process keeps a portion, and the first has the whole") {
   test::in_threads(2, [&](Communicator& process) {
     Exchanging f(process, false, kShards, /*shards_optimizer=*/true);
-    f.exchange->keep_portions(f.optimizer, nullptr);
+    f.exchange->shard_state(f.optimizer, nullptr);
     (void)step(f);
     CHECK(f.exchange->squares().item() == 3 * 3333 * 3333);  // of the portions of both
     f.optimizer.step(0.5);
@@ -157,7 +157,7 @@ TEST_CASE("with a sharded optimizer each process keeps a portion, and the first 
 }
 
 TEST_CASE("only the last backward pass of the last shard is listened to") {
-  Exchanging f(alone());
+  Exchanging f(single_process());
   Numbered source(f.part.shards);
   (void)f.exchange->begin(source, 2);
   for (std::int64_t shard = 0; shard < kShards; ++shard) {
@@ -188,7 +188,7 @@ TEST_CASE("a batch comes with what its loss divides by over all shards of all pr
 }
 
 TEST_CASE("a task without divisors gets its batches as they are loaded") {
-  Exchanging f(alone(), /*has_divisors=*/false);
+  Exchanging f(single_process(), /*has_divisors=*/false);
   Numbered source(f.part.shards);
   CHECK(&f.exchange->begin(source, 2) == &source);
   CHECK(source.taken() == 0);

@@ -15,7 +15,7 @@
 #include "tests/support/temporary_folder.h"
 #include "tests/support/tiny_run.h"
 #include "train/loop/evaluation_pass.h"
-#include "train/run/curves.h"
+#include "train/run/log_charts.h"
 #include "train/run/recorder.h"
 
 namespace fovea {
@@ -120,7 +120,7 @@ TEST_CASE("a task without labels or classes is trained, logged and drawn") {
   CHECK(trainer.progress().best.epoch == least->epoch);
   CHECK(trainer.progress().best.score == least->eval.front());
 
-  const std::vector<Chart> charts = training_curves(trainer.task(), rows);
+  const std::vector<Chart> charts = log_charts(trainer.task(), rows);
   REQUIRE(charts.size() == 2);
   CHECK(charts[0].series.size() == 4);  // the whole and its parts
   CHECK(charts[1].title == "Brightness");

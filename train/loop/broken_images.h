@@ -15,7 +15,8 @@ namespace fovea {
 class BrokenImages {
  public:
   /// `limit` is the largest accepted fraction of the data set of `training_images` images.
-  BrokenImages(double limit, std::int64_t training_images, Communicator& processes = alone())
+  BrokenImages(double limit, std::int64_t training_images,
+               Communicator& processes = single_process())
       : limit_(limit), training_images_(training_images), processes_(processes) {}
 
   /// Tells the observer about each image that it has not been told about.

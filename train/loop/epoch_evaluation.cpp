@@ -63,7 +63,7 @@ void EpochEvaluation::show_picture(std::int64_t epoch, RunObserver& observer) co
   if (task.info().pictures.empty() || !held_out_.options.processes->is_first()) return;
   const StageTimer timer(step_.times().evaluate, "evaluate");
   EvaluateOptions own = held_out_.options;
-  own.processes = &alone();
+  own.processes = &single_process();
   const std::optional<Image> picture = task.picture(held_out_.images, own);
   if (picture) observer.picture(epoch, *picture);
 }

@@ -26,8 +26,9 @@ struct EvaluateOptions {
   bool keep_size = false;         ///< keep each image's size instead of cropping to the model's
   std::int64_t pad_multiple = 0;  ///< see RowOptions::pad_multiple
   DType activations = DType::f32;
-  std::int64_t image_scale = 1;        ///< see TaskInfo::image_scale
-  Communicator* processes = &alone();  ///< share the batches; results are those of all of them
+  std::int64_t image_scale = 1;  ///< see TaskInfo::image_scale
+  Communicator* processes =
+      &single_process();       ///< share the batches; results are those of all of them
   double bad_image_limit = 0;  ///< largest fraction of broken images that is skipped; more throw
   /// Called after each batch with the number of images done; returning false stops the pass.
   std::function<bool(std::int64_t done)> on_batch{};

@@ -20,7 +20,7 @@ Tensor Exchange::squares() const { return gradient_squares(store_); }
 
 void Exchange::share_values() {}
 
-void Exchange::keep_portions(Optimizer& /*optimizer*/, Ema* /*ema*/) {}
+void Exchange::shard_state(Optimizer& /*optimizer*/, Ema* /*ema*/) {}
 
 Exchange::Tensors Exchange::whole(const Tensors& parts, std::size_t /*prefix*/,
                                   bool /*everywhere*/) const {

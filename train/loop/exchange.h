@@ -26,10 +26,10 @@ class Task;
 
 /// This process's part of every step.
 struct StepPart {
-  Communicator* processes = &alone();
+  Communicator* processes = &single_process();
   Shards shards{};
   Summing summing = Summing::tree;
-  bool shards_optimizer = false;  ///< keep_portions() will be called
+  bool shards_optimizer = false;  ///< shard_state() will be called
 };
 
 /// The objects of the step, which must outlive its exchange.
@@ -72,7 +72,7 @@ class Exchange {
 
   /// Keeps moments and averages of this process's portion of the parameters alone, if the
   /// optimizer's state is sharded. `ema` may be null.
-  virtual void keep_portions(Optimizer& optimizer, Ema* ema);
+  virtual void shard_state(Optimizer& optimizer, Ema* ema);
   using Tensors = std::map<std::string, Tensor>;
   /// The wholes of such moments or averages. Their names are the parameters' names after a prefix
   /// of `prefix` letters. The first process gets them; the others too if `everywhere`, else an

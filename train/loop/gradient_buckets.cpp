@@ -8,7 +8,7 @@
 #include "engine/base/error.h"
 #include "engine/profile.h"
 #include "ops/update.h"
-#include "train/loop/flat_tensors.h"
+#include "train/loop/parts_of_flat.h"
 #include "train/optim/portion.h"
 
 namespace fovea {
@@ -167,7 +167,7 @@ void GradientBuckets::send(std::size_t number) {
 
 void GradientBuckets::sum(Bucket& bucket, Communicator& processes) const {
   const TreeSum local = std::exchange(bucket.local, {});
-  if (summing_ == Summing::engine) {
+  if (summing_ == Summing::all_reduce) {
     bucket.sum = local.pieces().front().sum;
     processes.all_reduce_on_device(bucket.sum);
   } else if (bucket.cuts.empty()) {

@@ -97,12 +97,12 @@ void ShardExchange::share_values() {
   sums_.buckets().share_values();
 }
 
-void ShardExchange::keep_portions(Optimizer& optimizer, Ema* ema) {
+void ShardExchange::shard_state(Optimizer& optimizer, Ema* ema) {
   if (!part_.shards_optimizer) return;
   portions_ = std::make_unique<Portions>(sums_.buckets(), *part_.processes);
   const auto portion_of = [this](const Tensor& parameter) { return portions_->of(parameter); };
-  optimizer.keep(portion_of, [this] { return squares(); });
-  if (ema != nullptr) ema->keep(step_.store, portion_of);
+  optimizer.shard_state(portion_of, [this] { return squares(); });
+  if (ema != nullptr) ema->shard_state(step_.store, portion_of);
 }
 
 Exchange::Tensors ShardExchange::whole(const Tensors& parts, std::size_t prefix,

@@ -24,7 +24,7 @@ class ShardExchange final : public Exchange {
   void finish(StepResults& numbers) override;
   [[nodiscard]] Tensor squares() const override;
   void share_values() override;
-  void keep_portions(Optimizer& optimizer, Ema* ema) override;
+  void shard_state(Optimizer& optimizer, Ema* ema) override;
   [[nodiscard]] Tensors whole(const Tensors& parts, std::size_t prefix,
                               bool everywhere) const override;
 

@@ -5,7 +5,7 @@
 
 #include "engine/autograd.h"
 #include "ops/arithmetic.h"
-#include "train/loop/flat_tensors.h"
+#include "train/loop/parts_of_flat.h"
 
 namespace fovea {
 namespace {

@@ -54,7 +54,7 @@ class TrainStep {
   [[nodiscard]] Optimizer& optimizer() { return optimizer_; }
   [[nodiscard]] Ema* ema() { return ema_.get(); }  ///< null without averages
   /// See Exchange. Call it before the first step, when a saved state has been loaded.
-  void keep_portions() { exchange_->keep_portions(optimizer_, ema_.get()); }
+  void shard_state() { exchange_->shard_state(optimizer_, ema_.get()); }
   /// The optimizer's moments, whole in the first process; handles that share storage unless the
   /// optimizer is sharded. All processes call it.
   [[nodiscard]] Exchange::Tensors moments() const;

@@ -22,7 +22,7 @@ Shards own_shards(const TrainerOptions& options) {
 
 StepPart part_of(const TrainerOptions& options) {
   return {options.processes, own_shards(options),
-          options.shards == 0 ? Summing::engine : Summing::tree,
+          options.shards == 0 ? Summing::all_reduce : Summing::tree,
           options.zero == 1 && options.processes->size() > 1};
 }
 
@@ -120,7 +120,7 @@ void Trainer::share_state() {
   TrainState shared = state();
   broadcast_run_state(shared, processes);
   progress_ = shared.progress;
-  step_.keep_portions();
+  step_.shard_state();
   if (!processes.is_first()) start_loader();
 }
 

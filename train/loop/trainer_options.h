@@ -39,9 +39,9 @@ struct TrainerOptions : LoopOptions {
   ScheduleOptions schedule{};
   TrainingImages images{};
   TrainingSizes sizes{};
-  EvaluateOptions evaluation{};        ///< evaluation after every epoch
-  std::string settings{};              ///< JSON of the run's settings, saved in its state
-  Communicator* processes = &alone();  ///< all of them make the same calls of the trainer
+  EvaluateOptions evaluation{};                 ///< evaluation after every epoch
+  std::string settings{};                       ///< JSON of the run's settings, saved in its state
+  Communicator* processes = &single_process();  ///< all of them make the same calls of the trainer
 };
 
 }  // namespace fovea

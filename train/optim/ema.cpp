@@ -44,7 +44,7 @@ void Ema::write_decay(double decay) {
   now_.copy_(from_values({1}, {decay}, {DType::f64, {}}));
 }
 
-void Ema::keep(const ParameterStore& store, const PortionOf& portion_of) {
+void Ema::shard_state(const ParameterStore& store, const PortionOf& portion_of) {
   for (const Parameter& p : store.parameters()) {
     const Portion portion = portion_of(p.tensor);
     Tensor& average = averages_.at(p.name);

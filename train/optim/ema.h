@@ -20,14 +20,14 @@ class Ema {
   explicit Ema(const ParameterStore& store, double decay, bool warmup = false);
 
   /// From now on keeps the averages of these parts of the parameters alone; buffers stay whole.
-  void keep(const ParameterStore& store, const PortionOf& portion_of);
+  void shard_state(const ParameterStore& store, const PortionOf& portion_of);
 
   /// `step` is the number of updates including this one; only the warm-up uses it.
   void update(const ParameterStore& store, std::int64_t step = 1);
 
   [[nodiscard]] double decay_at(std::int64_t step) const;
-  /// The averages by parameter or buffer name, as handles that share storage; after keep() of the
-  /// parts that are kept.
+  /// The averages by parameter or buffer name, as handles that share storage; after shard_state()
+  /// of the parts that are kept.
   [[nodiscard]] const std::map<std::string, Tensor>& averages() const { return averages_; }
 
  private:
@@ -36,7 +36,7 @@ class Ema {
   double decay_;
   bool warmup_;
   std::map<std::string, Tensor> averages_;
-  std::map<std::string, Portion> portions_;  ///< of keep(); a tensor without one is whole
+  std::map<std::string, Portion> portions_;  ///< of shard_state(); a tensor without one is whole
   Tensor now_;  ///< decay of the current update, in the memory that kernels read
 };
 

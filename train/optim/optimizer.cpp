@@ -90,7 +90,7 @@ bool Optimizer::divides(const Tensor& parameter) const {
   return false;
 }
 
-void Optimizer::keep(const PortionOf& portion_of, std::function<Tensor()> squares) {
+void Optimizer::shard_state(const PortionOf& portion_of, std::function<Tensor()> squares) {
   squares_ = std::move(squares);
   for (Slot& slot : slots_) {
     const Tensor& parameter = slot.parameter.tensor;

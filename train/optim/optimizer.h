@@ -74,7 +74,7 @@ class Optimizer {
   /// From now on updates these parts of the parameters alone and drops the moments of the rest. A
   /// part of a parameter that divides() refuses is all of it or empty. `squares` returns the sum of
   /// the squares of all gradients, other processes' parts included.
-  void keep(const PortionOf& portion_of, std::function<Tensor()> squares);
+  void shard_state(const PortionOf& portion_of, std::function<Tensor()> squares);
 
   /// Applies one update from grad() * gradient_scale. Parameters without a gradient are unchanged.
   void step(double lr, double gradient_scale = 1);
@@ -83,7 +83,7 @@ class Optimizer {
   [[nodiscard]] const OptimizerOptions& options() const { return options_; }
 
   /// The moments by name, "m/blocks.0.norm1.weight" (and "v/..." for second moments), as handles
-  /// that share storage; after keep() of the parts that are kept.
+  /// that share storage; after shard_state() of the parts that are kept.
   [[nodiscard]] std::map<std::string, Tensor> state() const;
   /// For resuming: declares that state() has been filled with the moments after `steps` steps.
   void set_steps_done(std::int64_t steps) { steps_done_ = steps; }
@@ -103,7 +103,7 @@ class Optimizer {
   OptimizerOptions options_;
   MomentDecay moments_;
   std::vector<Slot> slots_;
-  std::function<Tensor()> squares_{};  ///< of keep(); empty: computed from the slots
+  std::function<Tensor()> squares_{};  ///< of shard_state(); empty: computed from the slots
   std::int64_t steps_done_ = 0;
   std::optional<ops::UpdateStep> now_{};  ///< on the parameters' device, written once per step
 };

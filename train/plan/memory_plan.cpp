@@ -21,7 +21,7 @@ constexpr std::int64_t kLeftToOthers = 16;
 std::int64_t bytes_of(const Tensor& t) { return t.defined() ? t.byte_count() : 0; }
 
 MemoryPlan measured(const TrainConfig& config, const Datasets& data,
-                    const Communicator& processes = alone()) {
+                    const Communicator& processes = single_process()) {
   Probe probe(config, data);
   return plan_memory(probe, processes);
 }

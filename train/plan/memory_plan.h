@@ -37,7 +37,8 @@ struct MemoryPlan {
   }
 };
 
-[[nodiscard]] MemoryPlan plan_memory(Probe& probe, const Communicator& processes = alone());
+[[nodiscard]] MemoryPlan plan_memory(Probe& probe,
+                                     const Communicator& processes = single_process());
 
 /// Memory before a model is made.
 struct Room {
@@ -46,7 +47,8 @@ struct Room {
   std::int64_t available = 0;
 };
 /// A process has its share of the machine's memory, but all of its GPU's.
-[[nodiscard]] Room room_of(const TrainConfig& config, const Communicator& processes = alone());
+[[nodiscard]] Room room_of(const TrainConfig& config,
+                           const Communicator& processes = single_process());
 
 /// A sentence for the user with the batch size that would have fitted, after an out-of-memory
 /// error. Measured after that run's model is freed.
@@ -55,6 +57,7 @@ struct Room {
 /// For --auto-batch: sets the largest batch size that fits and divides the run's. The number of
 /// samples per step is preserved by gradient accumulation. Throws if not even one image fits. All
 /// processes call it, and the one with the least memory decides.
-void fit_batch_size(TrainConfig& config, const Datasets& data, Communicator& processes = alone());
+void fit_batch_size(TrainConfig& config, const Datasets& data,
+                    Communicator& processes = single_process());
 
 }  // namespace fovea

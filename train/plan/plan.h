@@ -34,7 +34,7 @@ struct Plan {
 /// of each process's own shards, all processes at the same time, without messages between them. All
 /// processes call it.
 [[nodiscard]] Plan make_plan(const TrainConfig& config, const Datasets& data,
-                             Communicator& processes = alone());
+                             Communicator& processes = single_process());
 
 /// Table of memory and time for the user.
 [[nodiscard]] std::string plan_table(const Plan& plan);

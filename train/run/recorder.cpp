@@ -9,8 +9,8 @@
 #include "engine/base/error.h"
 #include "engine/base/files.h"
 #include "models/checkpoints/pretrained.h"
-#include "train/run/curves.h"
 #include "train/run/kept_states.h"
+#include "train/run/log_charts.h"
 
 namespace fovea {
 namespace {
@@ -89,7 +89,7 @@ void RunRecorder::show(const EpochRow& row, std::int64_t step) {
 void RunRecorder::epoch(const EpochRow& row, const TrainState& state) {
   log_.epoch(row);
   show(row, state.progress.step);
-  write_file_atomically(paths_.curves(), svg_of_charts(training_curves(task_, log_.epochs())));
+  write_file_atomically(paths_.curves(), svg_of_charts(log_charts(task_, log_.epochs())));
   Paths obsolete = dropped_epochs();
   Files files = weights_of(row, state);
   files.push_back(kept_state(state, obsolete));

@@ -29,7 +29,7 @@ void check_batch_size(const TrainConfig& config, const Dataset& train);
 [[nodiscard]] Trainer make_trainer(const TrainConfig& config, Datasets data,
                                    std::unique_ptr<Model> model,
                                    std::unique_ptr<const Task> task = nullptr,
-                                   Communicator& processes = alone());
+                                   Communicator& processes = single_process());
 
 /// The run's folder, created if necessary: --output, or a new folder under runs/, named after time,
 /// data set and model.

@@ -6,7 +6,7 @@
 #include <sstream>
 #include <vector>
 
-#include "models/checkpoints/misfit.h"
+#include "models/checkpoints/mismatch.h"
 
 namespace fovea {
 namespace {

@@ -9,7 +9,7 @@
 #include "ops/loss.h"
 #include "train/loop/batch_numbers.h"
 #include "train/loop/evaluation_pass.h"
-#include "train/loop/read_together.h"
+#include "train/loop/read_tensors_at_once.h"
 
 namespace fovea {
 void keep_rows(Tensor& all, const Tensor& logits, const Tensor& indices) {
@@ -62,7 +62,7 @@ Evaluation evaluate(Classifier& model, const std::shared_ptr<const Dataset>& dat
   if (options.keep_logits) result.logits = zeros({dataset->size(), classes});
   const auto measure = [&](const EvaluationBatch& batch) {
     const Tensor out = model.forward(batch.there.images, batch.ctx).logits;
-    const auto read = read_together({ops::cross_entropy(out, batch.there.labels), out});
+    const auto read = read_tensors_at_once({ops::cross_entropy(out, batch.there.labels), out});
     const Tensor &loss = read[0], &logits = read[1];
     Metrics own;
     own.add_loss(loss.item(), batch.host.size());

@@ -10,7 +10,7 @@
 #include "ops/view.h"
 #include "train/loop/batch_numbers.h"
 #include "train/loop/evaluation_pass.h"
-#include "train/loop/read_together.h"
+#include "train/loop/read_tensors_at_once.h"
 
 namespace fovea {
 namespace {
@@ -119,7 +119,7 @@ DepthResults evaluate_depth(DepthModel& model, const std::shared_ptr<const Datas
     const Tensor output = model.forward(batch.there.images, batch.ctx);
     const Tensor target = depths_of(batch.there, DepthSource::filled);
     const Tensor loss = depth_loss(model.loss(), output, target);
-    const auto read = read_together({loss, output});
+    const auto read = read_tensors_at_once({loss, output});
     const double weight = loss_weight(model.loss(), depths_of(batch.host, DepthSource::filled));
     DepthResults own;
     own.protocols.resize(protocols.size());

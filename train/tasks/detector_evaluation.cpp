@@ -11,7 +11,7 @@
 #include "ops/view.h"
 #include "train/loop/batch_numbers.h"
 #include "train/loop/evaluation_pass.h"
-#include "train/loop/read_together.h"
+#include "train/loop/read_tensors_at_once.h"
 
 namespace fovea {
 namespace {
@@ -106,7 +106,7 @@ bool all_finite(const float* values, std::int64_t count) {
 /// The last layer's logits [B, Q, C] and boxes [B, Q, 4] on the CPU, f32.
 DetectorOutput last_layer(const DetectorOutput& output) {
   const std::int64_t last = output.logits.size(0) - 1;
-  const auto read = read_together(
+  const auto read = read_tensors_at_once(
       {ops::select(output.logits.detach(), 0, last), ops::select(output.boxes.detach(), 0, last)});
   return {read[0].to(DType::f32).contiguous(), read[1].to(DType::f32).contiguous()};
 }
@@ -151,7 +151,7 @@ std::vector<std::vector<FoundObject>> detections_of(const DetectorOutput& output
 }
 
 bool is_finite(const DetectorOutput& output) {
-  const auto read = read_together({output.logits.detach(), output.boxes.detach()});
+  const auto read = read_tensors_at_once({output.logits.detach(), output.boxes.detach()});
   return std::all_of(read.begin(), read.end(), [](const Tensor& x) {
     const Tensor values = x.to(DType::f32).contiguous();
     return all_finite(values.data<float>(), values.numel());

@@ -13,7 +13,7 @@
 #include "ops/view.h"
 #include "train/loop/batch_numbers.h"
 #include "train/loop/evaluation_pass.h"
-#include "train/loop/read_together.h"
+#include "train/loop/read_tensors_at_once.h"
 #include "train/tasks/hole_filling.h"
 #include "train/tasks/image_keys.h"
 
@@ -58,8 +58,8 @@ MaeErrors measure_errors(Mae& model, const Tensor& images, const Tensor& noise, 
   errors.hidden = Masking(noise, c.kept()).hidden;
   errors.filled = fill_holes(images, errors.hidden, c.image.patch_size);
   const Tensor guess = upload(PatchTargets(errors.filled, c).values(), model.device());
-  const auto read =
-      read_together({model.loss(seen, masking, pixels), model.loss(seen, masking, guess), pixels});
+  const auto read = read_tensors_at_once(
+      {model.loss(seen, masking, pixels), model.loss(seen, masking, guess), pixels});
   errors.loss = read[0].item();
   errors.fill_loss = read[1].item();
   errors.nonfinite = nonfinite_rows(ops::reshape(read[2], {images.size(0), -1}));

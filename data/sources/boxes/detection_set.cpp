@@ -4,15 +4,15 @@
 #include <algorithm>
 #include <utility>
 
-#include "data/sources/some_images.h"
+#include "data/sources/image_subset.h"
 #include "engine/base/error.h"
 
 namespace fovea {
 namespace {
 
-class DetectionSubset : public SomeImages<DetectionSet> {
+class DetectionSubset : public ImageSubset<DetectionSet> {
  public:
-  using SomeImages::SomeImages;
+  using ImageSubset::ImageSubset;
 
   [[nodiscard]] const std::vector<std::int64_t>& category_ids() const override {
     return whole().category_ids();

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "data/sources/boxes/voc_file.h"
-#include "data/sources/files/find_entry.h"
+#include "data/sources/files/find_ignoring_case.h"
 #include "data/sources/files/split_folders.h"
 #include "engine/base/error.h"
 #include "engine/base/files.h"

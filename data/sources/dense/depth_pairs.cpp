@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "data/codecs/depth_png.h"
-#include "data/sources/files/find_entry.h"
+#include "data/sources/files/find_ignoring_case.h"
 #include "data/sources/files/folder_index.h"
 #include "data/sources/files/split_folders.h"
 #include "engine/base/error.h"
@@ -25,7 +25,7 @@ bool holds_pairs(const fs::path& folder) {
 fs::path find_pairs(const DatasetOptions& options, Split split) {
   const fs::path found = find_split_folder(options, split);
   const bool is_plain_test = split == Split::test && wanted_split(options, split).empty();
-  const fs::path test = find_entry(options.data_dir, "test");
+  const fs::path test = find_ignoring_case(options.data_dir, "test");
   if (is_plain_test && !holds_pairs(found) && holds_pairs(test)) return test;
   return found;
 }

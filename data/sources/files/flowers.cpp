@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "data/classes/class_list.h"
-#include "data/sources/files/find_entry.h"
-#include "data/sources/files/image_numbers.h"
+#include "data/sources/files/find_ignoring_case.h"
+#include "data/sources/files/matlab_split_lists.h"
 #include "data/sources/files/split_folders.h"
 #include "data/sources/subset.h"
 #include "engine/base/error.h"
@@ -100,7 +100,7 @@ Flowers::Flowers(const DatasetOptions& options, Split split) : root_(find_flower
   std::vector<std::int64_t> numbers;
   const std::vector<std::string> wanted = lists_of(options, split);
   for (const auto& [name, list] :
-       read_image_numbers(root_ / "setid.mat", lists(), std::ssize(labels))) {
+       read_matlab_split_lists(root_ / "setid.mat", lists(), std::ssize(labels))) {
     const bool is_wanted = std::find(wanted.begin(), wanted.end(), name) != wanted.end();
     if (is_wanted) numbers.insert(numbers.end(), list.begin(), list.end());
   }

@@ -9,10 +9,10 @@
 #include <utility>
 
 #include "data/image.h"
-#include "data/sources/files/find_entry.h"
+#include "data/sources/files/find_ignoring_case.h"
 #include "data/sources/files/picture_labels.h"
 #include "data/sources/files/split_folders.h"
-#include "data/sources/shared_pictures.h"
+#include "data/sources/split_overlap.h"
 #include "engine/base/crc32c.h"
 #include "engine/base/error.h"
 #include "engine/base/files.h"
@@ -89,7 +89,7 @@ ImageFolder::ImageFolder(const DatasetOptions& options, Split split)
   if (images_.empty()) check_pictures(options, split);
   if (!index_.others.empty()) add_notice(left_out());
   if (split == Split::train) return;
-  add_notice(shared_pictures_notice(root_, index_, find_split_folder(options, Split::train)));
+  add_notice(split_overlap_notice(root_, index_, find_split_folder(options, Split::train)));
 }
 
 /// Throws with an explanation if no picture belongs to a class.

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "data/image.h"
-#include "data/sources/files/find_entry.h"
+#include "data/sources/files/find_ignoring_case.h"
 #include "engine/base/error.h"
 #include "engine/base/text.h"
 
@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 fs::path find_usual(const fs::path& data_dir, Split split) {
   for (const char* const below : {"", "ILSVRC/Data/CLS-LOC", "Data/CLS-LOC", "CLS-LOC"}) {
     for (const std::string& name : usual_split_names(split)) {
-      const fs::path found = find_entry(data_dir / below, name);
+      const fs::path found = find_ignoring_case(data_dir / below, name);
       if (is_folder(found)) return found;
     }
   }

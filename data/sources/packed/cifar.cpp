@@ -5,7 +5,7 @@
 #include <sstream>
 #include <utility>
 
-#include "data/sources/files/find_entry.h"
+#include "data/sources/files/find_ignoring_case.h"
 #include "data/sources/packed/cifar_pickle.h"
 #include "engine/base/error.h"
 #include "engine/base/files.h"
@@ -96,7 +96,7 @@ struct Found {
 bool holds_a_file_of(const fs::path& folder, const CifarFormat& format) {
   for (const Split split : {Split::train, Split::test}) {
     for (const std::string& file : format.files(split)) {
-      if (is_file(find_entry(folder, file))) return true;
+      if (is_file(find_ignoring_case(folder, file))) return true;
     }
   }
   return false;
@@ -110,7 +110,7 @@ std::optional<Found> find_set(CifarKind kind, const fs::path& data_dir) {
   }
   for (const CifarFormat& format : layout_of(kind).formats) {
     for (const std::string& name : format.folders) {
-      const fs::path folder = find_entry(data_dir, name);
+      const fs::path folder = find_ignoring_case(data_dir, name);
       if (!folder.empty() && holds_a_file_of(folder, format)) return Found{folder, &format};
     }
   }
@@ -158,7 +158,7 @@ std::string read_records(const CifarFormat& format, const std::string& path) {
 }
 
 std::string read_names(const CifarFormat& format, const fs::path& folder) {
-  const fs::path path = find_entry(folder, format.names_file);
+  const fs::path path = find_ignoring_case(folder, format.names_file);
   if (!is_file(path)) return {};
   const std::string bytes = read_file(path);
   return format.label_keys.empty() ? bytes : cifar_names_of(bytes, format.names_key, path.string());
@@ -222,7 +222,7 @@ Cifar::Cifar(CifarKind kind, const fs::path& data_dir, Split split) : kind_(kind
   if (!found) fail_without_set(kind, data_dir);
   const auto& [folder, format] = *found;
   for (const std::string& file : format->files(split)) {
-    const fs::path entry = find_entry(folder, file);
+    const fs::path entry = find_ignoring_case(folder, file);
     check(is_file(entry), layout.title, ": ", (folder / file).string(),
           " is missing, but other files are in ", folder.string(), " (unpack the archive again)");
     files_.push_back(read_records(*format, entry.string()));

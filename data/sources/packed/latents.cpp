@@ -6,7 +6,7 @@
 #include <cmath>
 #include <utility>
 
-#include "data/sources/files/find_entry.h"
+#include "data/sources/files/find_ignoring_case.h"
 #include "data/sources/files/split_folders.h"
 #include "engine/base/error.h"
 

@@ -183,7 +183,7 @@ class Grouping {
     constexpr std::uint64_t most_bytes = 1 << 16;  // more digits than a valid label can have
     const std::string text = bytes_.text_at(member.offset, std::min(member.size, most_bytes));
     const std::string kind(at_last_dot(member.path).kind());
-    const std::vector<std::string> words = words_of(without_mark(text));
+    const std::vector<std::string> words = words_of(without_bom(text));
     std::int64_t label = -1;
     if (kind == "json") {
       label = number_in_json(text);

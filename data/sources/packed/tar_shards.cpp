@@ -8,7 +8,7 @@
 
 #include "data/classes/class_list.h"
 #include "data/image.h"
-#include "data/sources/files/find_entry.h"
+#include "data/sources/files/find_ignoring_case.h"
 #include "data/sources/files/split_folders.h"
 #include "engine/base/error.h"
 #include "engine/base/text.h"
@@ -123,7 +123,7 @@ std::vector<fs::path> find_shards(const DatasetOptions& options, Split split) {
   const std::string& wanted = wanted_split(options, split);
   if (!wanted.empty()) return shards_of_pattern(options.data_dir, wanted);
   for (const std::string& name : usual_split_names(split)) {
-    std::vector<fs::path> found = shards_below(find_entry(options.data_dir, name), "");
+    std::vector<fs::path> found = shards_below(find_ignoring_case(options.data_dir, name), "");
     if (!found.empty()) return found;
   }
   return shards_below(options.data_dir, usual_split_names(split).front());
@@ -143,7 +143,7 @@ fs::path find_compressed_shard(const DatasetOptions& options, Split split) {
     }
   } else {
     for (const std::string& name : usual_split_names(split)) {
-      look(find_entry(options.data_dir, name), "");
+      look(find_ignoring_case(options.data_dir, name), "");
     }
     look(options.data_dir, usual_split_names(split).front());
   }

@@ -59,11 +59,11 @@ template <class V, class T>
 // twice for every other row balances instructions against loads.
 
 /// Whether the scalar of row `row` in a tile is read through both pointers.
-inline constexpr bool reads_twice(int row) { return kVectorBytes == 64 && row % 2 == 0; }
+inline constexpr bool loads_scalar_twice(int row) { return kVectorBytes == 64 && row % 2 == 0; }
 
 /// Returns p in a way that hides its value from the compiler.
 template <class T>
-inline const T* twin_of(const T* p) {
+inline const T* opaque_alias(const T* p) {
   asm("" : "+r"(p));
   return p;
 }

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <utility>
 
-#include "data/sources/files/find_entry.h"
-#include "data/sources/files/image_numbers.h"
+#include "data/sources/files/find_ignoring_case.h"
+#include "data/sources/files/matlab_split_lists.h"
 #include "engine/base/error.h"
 #include "engine/base/json.h"
 #include "engine/base/text.h"
@@ -50,7 +50,7 @@ NyuDepth::NyuDepth(const DatasetOptions& options, Split split)
   check(is_file(splits), splits.string(), ": does not exist, expected the official split, a file ",
         "of its own beside the labelled one");
   const std::int64_t images = file_.entry(kImages).shape[0];
-  const ImageNumbers lists = read_image_numbers(splits, {"trainNdxs", "testNdxs"}, images);
+  const SplitLists lists = read_matlab_split_lists(splits, {"trainNdxs", "testNdxs"}, images);
   numbers_ = lists[split == Split::train ? 0 : 1].second;
   check(!numbers_.empty(), splits.string(), ": its list ",
         lists[split == Split::train ? 0 : 1].first, " is empty");

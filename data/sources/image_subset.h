@@ -14,11 +14,11 @@ namespace fovea {
 
 /// Some images of a set of type Base, in the given order. Derived classes change what they need to.
 template <class Base>
-class SomeImages : public Base {
+class ImageSubset : public Base {
  public:
   /// `images` are indices of `whole`.
-  SomeImages(std::shared_ptr<const Base> whole, std::vector<std::int64_t> images,
-             std::string notice)
+  ImageSubset(std::shared_ptr<const Base> whole, std::vector<std::int64_t> images,
+              std::string notice)
       : whole_(std::move(whole)), images_(std::move(images)), notice_(std::move(notice)) {}
 
   [[nodiscard]] std::int64_t size() const override { return std::ssize(images_); }

@@ -1,5 +1,5 @@
 // Charts of a run: a series is a column of the log, without epochs that lack a value.
-#include "train/run/curves.h"
+#include "train/run/log_charts.h"
 
 #include <algorithm>
 #include <string>
@@ -40,7 +40,7 @@ void add_measures(Chart& chart, const TaskInfo& task, std::span<const EpochRow> 
 
 }  // namespace
 
-std::vector<Chart> training_curves(const TaskInfo& task, std::span<const EpochRow> rows) {
+std::vector<Chart> log_charts(const TaskInfo& task, std::span<const EpochRow> rows) {
   std::vector<Chart> charts{{"Loss", "epochs", "mean loss per sample", {}}};
   Chart& loss = charts.front();
   Series whole{"training", {}, {}};

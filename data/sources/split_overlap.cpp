@@ -1,5 +1,5 @@
 // Compares a small sample: reading all files would take as long as an epoch.
-#include "data/sources/shared_pictures.h"
+#include "data/sources/split_overlap.h"
 
 #include <algorithm>
 
@@ -26,8 +26,8 @@ bool is_same(const fs::path& a, const fs::path& b) {
 
 }  // namespace
 
-std::string shared_pictures_notice(const fs::path& root, const FolderIndex& index,
-                                   const fs::path& training) {
+std::string split_overlap_notice(const fs::path& root, const FolderIndex& index,
+                                 const fs::path& training) {
   constexpr std::size_t most = 32;
   const std::size_t pictures = index.files.size(), compared = std::min(pictures, most);
   if (training.empty()) return {};

@@ -9,6 +9,6 @@ namespace fovea {
 
 /// Copies tensors of one device, of any float dtypes, to the CPU. Waits for the device only once.
 /// Tensors from a device are returned in the widest of their dtypes.
-[[nodiscard]] std::vector<Tensor> read_together(const std::vector<Tensor>& tensors);
+[[nodiscard]] std::vector<Tensor> read_tensors_at_once(const std::vector<Tensor>& tensors);
 
 }  // namespace fovea

@@ -10,8 +10,8 @@ namespace fovea {
 
 /// A notice for the user if some of a few sampled test pictures have the same name and bytes in
 /// the training folder (links or copies). Empty if there are none.
-[[nodiscard]] std::string shared_pictures_notice(const std::filesystem::path& root,
-                                                 const FolderIndex& index,
-                                                 const std::filesystem::path& training);
+[[nodiscard]] std::string split_overlap_notice(const std::filesystem::path& root,
+                                               const FolderIndex& index,
+                                               const std::filesystem::path& training);
 
 }  // namespace fovea

@@ -1,5 +1,5 @@
 // Lookup that prefers the exact name.
-#include "data/sources/files/find_entry.h"
+#include "data/sources/files/find_ignoring_case.h"
 
 #include <algorithm>
 
@@ -27,7 +27,7 @@ bool is_file(const fs::path& path) {
   return fs::is_regular_file(path, ignored);
 }
 
-fs::path find_entry(const fs::path& folder, const std::string& name) {
+fs::path find_ignoring_case(const fs::path& folder, const std::string& name) {
   std::error_code ignored;
   if (fs::exists(folder / name, ignored)) return folder / name;
   const std::string wanted = in_small_letters(name);

@@ -1,5 +1,5 @@
 // Reasons why weights do not fit: another size, or parts that only the file or the model has.
-#include "models/checkpoints/misfit.h"
+#include "models/checkpoints/mismatch.h"
 
 #include <algorithm>
 #include <array>
@@ -116,16 +116,17 @@ std::vector<std::string> other_sizes(const TensorMap& file, const Model& model) 
   return sizes;
 }
 
-std::vector<std::string> reasons_for(const Misfit& misfit, const TensorMap& file,
+std::vector<std::string> reasons_for(const Mismatch& mismatch, const TensorMap& file,
                                      const Model& model) {
   std::vector<std::string> reasons = other_sizes(file, model);
   const auto add = [&](const std::vector<std::string>& more) {
     reasons.insert(reasons.end(), more.begin(), more.end());
   };
-  add(parts_in(misfit.unexpected, "the file"));
-  add(parts_in(misfit.missing, "the model"));
+  add(parts_in(mismatch.unexpected, "the file"));
+  add(parts_in(mismatch.missing, "the model"));
   const auto is_missing = [&](const char* name) {
-    return std::find(misfit.missing.begin(), misfit.missing.end(), name) != misfit.missing.end();
+    return std::find(mismatch.missing.begin(), mismatch.missing.end(), name) !=
+           mismatch.missing.end();
   };
   if (is_missing("head.weight")) {
     reasons.push_back("the file has no head for classes; --finetune starts a new one");
@@ -156,21 +157,21 @@ std::string first_names(const char* kind, const std::vector<std::string>& names,
 
 bool is_counter(const Tensor& tensor) { return tensor.numel() == 1 && !is_float(tensor.dtype()); }
 
-std::string misfit_text(const Misfit& misfit, const TensorMap& file, const Model& model,
-                        bool all_names) {
+std::string mismatch_text(const Mismatch& mismatch, const TensorMap& file, const Model& model,
+                          bool all_names) {
   constexpr std::size_t kFirst = 3, kAll = 1000, kMostReasons = 5;
   const std::size_t most = all_names ? kAll : kFirst;
   const std::size_t total = model.store().parameters().size() + model.store().buffers().size();
-  std::vector<std::string> parts{text_of(misfit.fitting, " of its ", total, " tensors fit")};
+  std::vector<std::string> parts{text_of(mismatch.fitting, " of its ", total, " tensors fit")};
   bool cut = false;
   const auto list = [&](const char* kind, const std::vector<std::string>& names) {
     if (!names.empty()) parts.push_back(first_names(kind, names, most));
     cut = cut || names.size() > most;
   };
-  list("missing", misfit.missing);
-  list("unexpected", misfit.unexpected);
-  list("mis-shaped", misfit.misshaped);
-  std::vector<std::string> reasons = reasons_for(misfit, file, model);
+  list("missing", mismatch.missing);
+  list("unexpected", mismatch.unexpected);
+  list("mis-shaped", mismatch.misshaped);
+  std::vector<std::string> reasons = reasons_for(mismatch, file, model);
   if (!all_names) reasons.resize(std::min(reasons.size(), kMostReasons));
   if (!reasons.empty()) parts.push_back("probable reason: " + joined(reasons, "; "));
   if (cut && !all_names) parts.push_back("--verbose lists all names");

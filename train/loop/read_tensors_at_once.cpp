@@ -1,12 +1,12 @@
 // Reading several device tensors with one copy: concatenated on the device, split on the CPU.
-#include "train/loop/read_together.h"
+#include "train/loop/read_tensors_at_once.h"
 
 #include "engine/autograd.h"
 #include "ops/view.h"
 
 namespace fovea {
 
-std::vector<Tensor> read_together(const std::vector<Tensor>& tensors) {
+std::vector<Tensor> read_tensors_at_once(const std::vector<Tensor>& tensors) {
   const NoGrad no_grad;
   if (tensors.empty() || tensors.front().device().is_cpu()) return tensors;
   DType widest = tensors.front().dtype();

@@ -10,7 +10,6 @@
 namespace fovea {
 
 /// Charts of a run's log: one of the losses, and one per Measure::chart.
-[[nodiscard]] std::vector<Chart> training_curves(const TaskInfo& task,
-                                                 std::span<const EpochRow> rows);
+[[nodiscard]] std::vector<Chart> log_charts(const TaskInfo& task, std::span<const EpochRow> rows);
 
 }  // namespace fovea

@@ -12,8 +12,8 @@ namespace fovea {
 
 /// The entry of the folder with this name, or otherwise one that differs in case only: "Train",
 /// "DATA_BATCH_1.BIN". Empty if there is none.
-[[nodiscard]] std::filesystem::path find_entry(const std::filesystem::path& folder,
-                                               const std::string& name);
+[[nodiscard]] std::filesystem::path find_ignoring_case(const std::filesystem::path& folder,
+                                                       const std::string& name);
 
 /// The names of the direct subfolders, sorted, without those that start with a dot. Throws Error
 /// if the folder cannot be read.

@@ -1,5 +1,5 @@
 // The error for weights that do not fit: its length, and the reasons that it gives.
-#include "models/checkpoints/misfit.h"
+#include "models/checkpoints/mismatch.h"
 
 #include <doctest/doctest.h>
 
@@ -22,21 +22,21 @@ std::unique_ptr<Model> small(const json& more = json::object()) {
   return make_model_from_config(config, 1);
 }
 
-std::string misfit_error(const TensorMap& tensors, const LoadOptions& options = {}) {
+std::string mismatch_error(const TensorMap& tensors, const LoadOptions& options = {}) {
   return message_of([&] { load_state(*small(), tensors, {}, options); });
 }
 
-std::string misfit_error_with(const std::string& name, const Shape& shape) {
+std::string mismatch_error_with(const std::string& name, const Shape& shape) {
   TensorMap tensors = state_of(*small());
   tensors[name] = zeros(shape);
-  return misfit_error(tensors);
+  return mismatch_error(tensors);
 }
 
 }  // namespace
 
-TEST_CASE("a misfit says how many tensors fit and the first names; all names are for --verbose") {
+TEST_CASE("a mismatch says how many tensors fit and the first names; all names are for --verbose") {
   const TensorMap deep = state_of(*small({{"depth", 24}}));
-  const std::string said = misfit_error(deep);
+  const std::string said = mismatch_error(deep);
   CHECK(said.size() < 800);  // ten lines of a terminal
   CHECK(std::count(said.begin(), said.end(), '\n') == 0);
   CHECK(contains(said,
@@ -47,33 +47,34 @@ TEST_CASE("a misfit says how many tensors fit and the first names; all names are
   CHECK(contains(said, "--verbose lists all names"));
   LoadOptions verbose;
   verbose.all_names = true;
-  const std::string all = misfit_error(deep, verbose);
+  const std::string all = mismatch_error(deep, verbose);
   CHECK(contains(all, "blocks.23.norm2.weight"));
   CHECK_FALSE(contains(all, "--verbose"));
 }
 
-TEST_CASE("a misfit names the probable reason") {
-  CHECK(contains(misfit_error(state_of(*small({{"embed_dim", 24}}))),
+TEST_CASE("a mismatch names the probable reason") {
+  CHECK(contains(mismatch_error(state_of(*small({{"embed_dim", 24}}))),
                  "another width: 24, expected 12"));
-  CHECK_FALSE(contains(misfit_error(state_of(*small({{"embed_dim", 24}}))), "width of the MLP"));
-  CHECK(contains(misfit_error(state_of(*small({{"patch_size", 8}}))),
+  CHECK_FALSE(contains(mismatch_error(state_of(*small({{"embed_dim", 24}}))), "width of the MLP"));
+  CHECK(contains(mismatch_error(state_of(*small({{"patch_size", 8}}))),
                  "another patch size: 8, expected 4"));
-  CHECK(contains(misfit_error(state_of(*small({{"mlp_ratio", 2}}))),
+  CHECK(contains(mismatch_error(state_of(*small({{"mlp_ratio", 2}}))),
                  "another width of the MLP: 24, expected 48"));
-  CHECK(contains(misfit_error(state_of(*small({{"num_classes", 7}}))),
+  CHECK(contains(mismatch_error(state_of(*small({{"num_classes", 7}}))),
                  "another number of classes: 7, expected 5"));
-  CHECK(contains(misfit_error(state_of(*small({{"num_classes", 0}}))),
+  CHECK(contains(mismatch_error(state_of(*small({{"num_classes", 0}}))),
                  "the file has no head for classes; --finetune starts a new one"));
-  CHECK(contains(misfit_error_with("blocks.0.gamma_1", {12}),
+  CHECK(contains(mismatch_error_with("blocks.0.gamma_1", {12}),
                  "the file has layer scale: blocks.0.ls1.gamma"));
-  CHECK(contains(misfit_error_with("reg_token", {1, 4, 12}),
+  CHECK(contains(mismatch_error_with("reg_token", {1, 4, 12}),
                  "the file has register tokens: reg_token"));
-  CHECK(contains(misfit_error_with("head_dist.weight", {5, 12}),
+  CHECK(contains(mismatch_error_with("head_dist.weight", {5, 12}),
                  "the head of a distilled model: deit_..._distilled: head_dist.weight"));
-  CHECK(contains(misfit_error_with("norm_pre.weight", {12}), "a norm before the blocks"));
-  CHECK(contains(misfit_error_with("text_model.x", {12}), "a text tower: text_model.x"));
-  CHECK(contains(misfit_error_with("head.mlp.0.weight", {12}), "a projection head"));
-  CHECK(contains(misfit_error(state_of(*small({{"global_pool", "avg"}}))), "a norm after average"));
+  CHECK(contains(mismatch_error_with("norm_pre.weight", {12}), "a norm before the blocks"));
+  CHECK(contains(mismatch_error_with("text_model.x", {12}), "a text tower: text_model.x"));
+  CHECK(contains(mismatch_error_with("head.mlp.0.weight", {12}), "a projection head"));
+  CHECK(
+      contains(mismatch_error(state_of(*small({{"global_pool", "avg"}}))), "a norm after average"));
 }
 
 TEST_CASE("a missing part of the model is named too") {

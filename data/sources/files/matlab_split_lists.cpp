@@ -1,7 +1,7 @@
 // Reads and checks lists of image numbers.
-#include "data/sources/files/image_numbers.h"
+#include "data/sources/files/matlab_split_lists.h"
 
-#include "data/sources/files/find_entry.h"
+#include "data/sources/files/find_ignoring_case.h"
 #include "engine/base/error.h"
 #include "engine/base/files.h"
 #include "engine/base/json.h"
@@ -11,10 +11,10 @@ namespace fovea {
 
 namespace fs = std::filesystem;
 
-ImageNumbers read_image_numbers(const fs::path& path, const std::vector<std::string>& names,
-                                std::int64_t images) {
+SplitLists read_matlab_split_lists(const fs::path& path, const std::vector<std::string>& names,
+                                   std::int64_t images) {
   const MatlabFile file(read_file(path), path.string());
-  ImageNumbers lists;
+  SplitLists lists;
   std::vector<const std::string*> owner(static_cast<std::size_t>(images), nullptr);
   for (const std::string& name : names) {
     lists.emplace_back(name, file.read_indices(name, images));
@@ -32,7 +32,7 @@ fs::path folder_with(const fs::path& data_dir, const std::vector<std::string>& u
                      const std::string& file) {
   if (is_file(data_dir / file)) return data_dir;
   for (const std::string& name : usual) {
-    const fs::path folder = find_entry(data_dir, name);
+    const fs::path folder = find_ignoring_case(data_dir, name);
     if (!folder.empty() && is_file(folder / file)) return folder;
   }
   return {};
