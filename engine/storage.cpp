@@ -69,19 +69,15 @@ std::string describe(const OutOfMemory::Bytes& bytes, const std::string& where) 
 OutOfMemory::OutOfMemory(Bytes bytes, const std::string& where)
     : Error(describe(bytes, where)), bytes_(bytes) {}
 
-Storage::Block::Block(std::size_t size, Device where) : bytes(size), device(where) {
+Storage::Block::Block(std::size_t size, Device on) : bytes(size), device(on) {
   if (bytes == 0) return;
   data = static_cast<std::byte*>(device.is_cpu() ? cpu_memory().allocate(bytes, {})
                                                  : cuda::allocate(bytes, device.index));
 }
 
-Storage::Block::Block(std::byte* memory, std::size_t size, Device where,
+Storage::Block::Block(std::byte* memory, std::size_t size, Device on,
                       std::function<void()> owner_release)
-    : data(memory),
-      bytes(size),
-      device(where),
-      is_foreign(true),
-      release(std::move(owner_release)) {}
+    : data(memory), bytes(size), device(on), is_foreign(true), release(std::move(owner_release)) {}
 
 Storage::Block::~Block() {
   if (is_foreign) {

@@ -39,8 +39,8 @@ class Storage {
 
  private:
   struct Block {
-    Block(std::size_t size, Device where);
-    Block(std::byte* memory, std::size_t size, Device where, std::function<void()> owner_release);
+    Block(std::size_t size, Device on);
+    Block(std::byte* memory, std::size_t size, Device on, std::function<void()> owner_release);
     ~Block();
     Block(const Block&) = delete;
     Block& operator=(const Block&) = delete;

@@ -18,10 +18,10 @@ struct Category {
 
 /// Parses lines "name: class class ..."; empty lines and lines that start with # are ignored. A
 /// class is a class name of the model or, if there is none, an index; names with blanks must be
-/// separated by commas. Throws Error, starting with `where`, on other lines, on duplicate names or
-/// classes, on fewer than two categories, and on classes that the model does not have.
+/// separated by commas. Throws Error, starting with `context`, on other lines, on duplicate names
+/// or classes, on fewer than two categories, and on classes that the model does not have.
 [[nodiscard]] std::vector<Category> parse_category_map(std::string_view text,
-                                                       const std::string& where,
+                                                       const std::string& context,
                                                        const ModelClasses& model);
 /// One category per class.
 [[nodiscard]] std::vector<Category> categories_of(const std::vector<std::string>& class_names);

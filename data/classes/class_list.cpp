@@ -41,10 +41,10 @@ bool is_counted_before(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-ClassList::ClassList(std::vector<std::string> ids, const std::string& where)
+ClassList::ClassList(std::vector<std::string> ids, const std::string& context)
     : ids_(std::move(ids)) {
   for (std::size_t k = 0; k < ids_.size(); ++k)
-    check(labels_.emplace(ids_[k], static_cast<std::int64_t>(k)).second, where, ": the class \"",
+    check(labels_.emplace(ids_[k], static_cast<std::int64_t>(k)).second, context, ": the class \"",
           ids_[k], "\" appears twice");
 }
 
@@ -77,11 +77,11 @@ std::vector<std::string> in_label_order(std::vector<std::string> folders) {
   return folders;
 }
 
-ClassList parse_class_map(std::string_view text, const std::string& where) {
-  std::vector<std::string> ids = listed_names(text, where);
+ClassList parse_class_map(std::string_view text, const std::string& context) {
+  std::vector<std::string> ids = listed_names(text, context);
   for (std::string& id : ids) id = composed_text(id);
-  check(!ids.empty(), where, ": contains no class, expected one per line");
-  return {std::move(ids), where};
+  check(!ids.empty(), context, ": contains no class, expected one per line");
+  return {std::move(ids), context};
 }
 
 ClassList read_class_map(const fs::path& file, const fs::path& data_dir) {
@@ -92,9 +92,9 @@ ClassList read_class_map(const fs::path& file, const fs::path& data_dir) {
 }
 
 std::map<std::string, std::string> parse_synset_words(std::string_view text,
-                                                      const std::string& where) {
+                                                      const std::string& context) {
   std::map<std::string, std::string> words;
-  for (const std::string& entry : list_entries(text, where)) {
+  for (const std::string& entry : list_entries(text, context)) {
     const std::string line = trimmed(entry);
     const std::size_t blank = line.find_first_of(" \t");
     if (blank == std::string::npos) continue;

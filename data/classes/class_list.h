@@ -15,8 +15,8 @@ namespace fovea {
 class ClassList {
  public:
   ClassList() = default;
-  /// Throws on duplicate names; `where` starts the message.
-  ClassList(std::vector<std::string> ids, const std::string& where);
+  /// Throws on duplicate names; `context` starts the message.
+  ClassList(std::vector<std::string> ids, const std::string& context);
 
   [[nodiscard]] const std::vector<std::string>& ids() const { return ids_; }
   [[nodiscard]] std::optional<std::int64_t> find(const std::string& id) const;
@@ -35,17 +35,17 @@ class ClassList {
 [[nodiscard]] std::vector<std::string> in_label_order(std::vector<std::string> folders);
 
 /// Parses a class map as in timm: one class name per line, in label order, optionally quoted; see
-/// list_entries(). Throws Error, starting with `where`, on an empty list and on duplicate names.
-[[nodiscard]] ClassList parse_class_map(std::string_view text, const std::string& where);
+/// list_entries(). Throws Error, starting with `context`, on an empty list and on duplicate names.
+[[nodiscard]] ClassList parse_class_map(std::string_view text, const std::string& context);
 /// Reads the file, or if it does not exist, the file of that name below `data_dir`.
 [[nodiscard]] ClassList read_class_map(const std::filesystem::path& file,
                                        const std::filesystem::path& data_dir);
 
 /// Parses lines "n01440764 tench, Tinca tinca" as in LOC_synset_mapping.txt and synset_words.txt;
-/// returns the first name of each id. Ignores lines of another form. `where` is as in
+/// returns the first name of each id. Ignores lines of another form. `context` is as in
 /// list_entries().
 [[nodiscard]] std::map<std::string, std::string> parse_synset_words(std::string_view text,
-                                                                    const std::string& where);
+                                                                    const std::string& context);
 /// "tench (n01440764)" if data_dir contains a synset file with the id; otherwise the id.
 [[nodiscard]] std::vector<std::string> shown_names(const ClassList& classes,
                                                    const std::filesystem::path& data_dir);

@@ -140,8 +140,8 @@ constexpr std::string_view kWayOut =
     "selects those that the model has";
 
 [[noreturn]] void refuse_counts(const ModelClasses& model, const DataClasses& data,
-                                const std::string& where) {
-  fail(where, ": does not name its ", model.count, " classes, but the ",
+                                const std::string& context) {
+  fail(context, ": does not name its ", model.count, " classes, but the ",
        data.in_label_order ? "class map" : "data set", " has ", data.names.size(), " (",
        examples(data.names), ")",
        "; --class-map FILE lists the data set's classes in the model's order, ",
@@ -150,37 +150,37 @@ constexpr std::string_view kWayOut =
 
 /// Rejects a class map with different names that cannot be used by its order.
 [[noreturn]] void refuse_map(const ModelClasses& model, const ClassNames& names,
-                             const ClassLabels& known, const std::string& where) {
-  check(std::ssize(names) == model.count, where, ": has ", model.count, " classes (",
+                             const ClassLabels& known, const std::string& context) {
+  check(std::ssize(names) == model.count, context, ": has ", model.count, " classes (",
         examples(model.names), "), but the class map has ", names.size(),
         ", some of them unknown; expected one line per class, in the same order");
   std::size_t k = 0;
   while (known[k] < 0 || known[k] == static_cast<std::int64_t>(k)) ++k;
-  fail(where, ": entry ", k + 1, " of the class map is \"", names[k],
+  fail(context, ": entry ", k + 1, " of the class map is \"", names[k],
        "\", the name of the model's class ", known[k],
        "; expected the model's order, because the map also has names that the model does not have");
 }
 
 [[noreturn]] void refuse_unknown(const ModelClasses& model, const ClassNames& names,
                                  const ClassLabels& known, std::size_t first,
-                                 const std::string& where) {
+                                 const std::string& context) {
   const std::string& name = names[first];
-  check(known[first] == kUnknown, where, ": several of its classes are named \"", name, "\"",
+  check(known[first] == kUnknown, context, ": several of its classes are named \"", name, "\"",
         kWayOut);
   const auto others = std::count(known.begin(), known.end(), kUnknown) - 1;
-  fail(where, ": has no class \"", name, "\"",
+  fail(context, ": has no class \"", name, "\"",
        others > 0 ? text_of(" (nor ", others, " more of the data set)") : "", "; its ", model.count,
        " classes are ", examples(model.names), kWayOut, did_you_mean(name, model.names));
 }
 
 [[noreturn]] void refuse_names(const ModelClasses& model, const DataClasses& data,
-                               const std::string& where) {
+                               const std::string& context) {
   const ClassNames& names = data.names;
   const ClassLabels known = known_labels(model, names);
   const auto strange = std::find_if(known.begin(), known.end(), [](auto k) { return k < 0; });
-  if (strange != known.end() && data.in_label_order) refuse_map(model, names, known, where);
+  if (strange != known.end() && data.in_label_order) refuse_map(model, names, known, context);
   if (strange != known.end())
-    refuse_unknown(model, names, known, static_cast<std::size_t>(strange - known.begin()), where);
+    refuse_unknown(model, names, known, static_cast<std::size_t>(strange - known.begin()), context);
   const auto first_of = [&](std::size_t i) {
     return static_cast<std::size_t>(std::find(known.begin(), known.end(), known[i]) -
                                     known.begin());
@@ -188,7 +188,7 @@ constexpr std::string_view kWayOut =
   std::size_t second = 1;  // index of the first name whose class is already taken
   while (first_of(second) == second) ++second;
   const std::size_t first = first_of(second);
-  fail(where, ": \"", names[first], "\" and \"", names[second],
+  fail(context, ": \"", names[first], "\" and \"", names[second],
        "\" of the data set both match its class \"",
        model.names[static_cast<std::size_t>(known[first])], "\"", kWayOut);
 }
@@ -260,10 +260,10 @@ std::optional<ClassMatch> find_match(const ModelClasses& model, const DataClasse
 }
 
 ClassMatch match_classes(const ModelClasses& model, const DataClasses& data,
-                         const std::string& where) {
+                         const std::string& context) {
   if (std::optional<ClassMatch> match = find_match(model, data)) return *std::move(match);
-  if (!is_named(model)) refuse_counts(model, data, where);
-  refuse_names(model, data, where);
+  if (!is_named(model)) refuse_counts(model, data, context);
+  refuse_names(model, data, context);
 }
 
 std::string match_notice(const ModelClasses& model, const DataClasses& data,
@@ -283,7 +283,7 @@ std::string match_notice(const ModelClasses& model, const DataClasses& data,
 }
 
 MatchedImages match_images(const std::shared_ptr<const Dataset>& images, const ModelClasses& model,
-                           bool in_label_order, const std::string& where) {
+                           bool in_label_order, const std::string& context) {
   DataClasses data{images->class_names(), in_label_order};
   std::vector<bool> asked(data.names.size(), true);
   if (is_named(model) && !in_label_order && !find_match(model, data)) {
@@ -292,7 +292,7 @@ MatchedImages match_images(const std::shared_ptr<const Dataset>& images, const M
     for (std::size_t k = 0; k < asked.size(); ++k)
       if (asked[k]) data.names.push_back(images->class_names()[k]);
   }
-  ClassMatch match = match_classes(model, data, where);
+  ClassMatch match = match_classes(model, data, context);
   ClassLabels labels(asked.size(), -1);
   auto next = match.labels.begin();
   for (std::size_t k = 0; k < asked.size(); ++k)

@@ -60,10 +60,10 @@ struct ClassMatch {
 /// Empty if some of the data's classes do not match.
 [[nodiscard]] std::optional<ClassMatch> find_match(const ModelClasses& model,
                                                    const DataClasses& data);
-/// The same, but throws Error if some classes do not match. The message starts with `where`, shows
-/// the first name without a match and suggests a remedy.
+/// The same, but throws Error if some classes do not match. The message starts with `context`,
+/// shows the first name without a match and suggests a remedy.
 [[nodiscard]] ClassMatch match_classes(const ModelClasses& model, const DataClasses& data,
-                                       const std::string& where);
+                                       const std::string& context);
 /// A notice for the user, or "": classes that are missing, classes in a different order, and
 /// classes whose names were not compared.
 [[nodiscard]] std::string match_notice(const ModelClasses& model, const DataClasses& data,
@@ -80,6 +80,6 @@ struct MatchedImages {
 /// Classes without images need not match. Throws like match_classes().
 [[nodiscard]] MatchedImages match_images(const std::shared_ptr<const Dataset>& images,
                                          const ModelClasses& model, bool in_label_order,
-                                         const std::string& where);
+                                         const std::string& context);
 
 }  // namespace fovea

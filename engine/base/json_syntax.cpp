@@ -40,11 +40,11 @@ std::string meaning_of(std::string_view text, std::size_t at) {
     return place_of(text, std::min(begin, at)) +
            ": got a string, expected a comma or a colon before it";
   }
-  const std::string where = place_of(text, at) + ": got ";
-  if (found == '#') return where + "#, expected // before a comment";
-  if (found == '\'') return where + "', expected names and strings in \" \"";
+  const std::string context = place_of(text, at) + ": got ";
+  if (found == '#') return context + "#, expected // before a comment";
+  if (found == '\'') return context + "', expected names and strings in \" \"";
   if (found == 'T' || found == 'F' || found == 'N') {
-    return where + found + ", expected true, false or null in lower case, or a string in \" \"";
+    return context + found + ", expected true, false or null in lower case, or a string in \" \"";
   }
   return "";
 }

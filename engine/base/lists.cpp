@@ -31,8 +31,8 @@ std::string_view without_bom(std::string_view text) {
   return text;
 }
 
-std::vector<std::string> list_entries(std::string_view text, const std::string& where) {
-  check(!text.starts_with("\xFF\xFE") && !text.starts_with("\xFE\xFF"), where,
+std::vector<std::string> list_entries(std::string_view text, const std::string& context) {
+  check(!text.starts_with("\xFF\xFE") && !text.starts_with("\xFE\xFF"), context,
         ": got UTF-16, expected UTF-8; save it as UTF-8 (in PowerShell: Out-File -Encoding utf8)");
   text = without_bom(text);
   std::string lines(text);
@@ -61,8 +61,8 @@ std::string unquoted(std::string_view text) {
   return inside;
 }
 
-std::vector<std::string> listed_names(std::string_view text, const std::string& where) {
-  std::vector<std::string> names = list_entries(text, where);
+std::vector<std::string> listed_names(std::string_view text, const std::string& context) {
+  std::vector<std::string> names = list_entries(text, context);
   for (std::string& name : names) name = unquoted(trimmed(name));
   std::erase(names, "");
   return names;

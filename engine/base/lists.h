@@ -13,9 +13,9 @@ namespace fovea {
 
 /// The entries of a list, without empty ones: its lines as in lines_of(), also with the "\r" of
 /// old Macs; or, if the text contains a NUL, the parts ended by NULs, as `find -print0` writes
-/// them. Throws Error, starting with `where`, on UTF-16.
+/// them. Throws Error, starting with `context`, on UTF-16.
 [[nodiscard]] std::vector<std::string> list_entries(std::string_view text,
-                                                    const std::string& where);
+                                                    const std::string& context);
 
 /// The text without leading and trailing blanks and tabs.
 [[nodiscard]] std::string trimmed(std::string_view text);
@@ -25,7 +25,7 @@ namespace fovea {
 
 /// The entries of a list of names: trimmed, unquoted, without empty ones.
 [[nodiscard]] std::vector<std::string> listed_names(std::string_view text,
-                                                    const std::string& where);
+                                                    const std::string& context);
 
 /// The parts between commas, trimmed and unquoted. A comma inside a part that starts with a quote
 /// does not separate.

@@ -66,24 +66,25 @@ std::string_view without_blanks(std::string_view text) {
 
 }  // namespace
 
-void require_no_foreign_file(const ByteSource& source, const std::string& where) {
-  check(source.size() > 0, where, ": is empty (0 bytes); copy or download it again");
+void require_no_foreign_file(const ByteSource& source, const std::string& context) {
+  check(source.size() > 0, context, ": is empty (0 bytes); copy or download it again");
   const std::string start = source.text_at(0, std::min<std::uint64_t>(source.size(), 512));
   if (start.starts_with("version https://git-lfs.github.com/")) {
     const std::string size = size_in_pointer(start);
-    fail(where, ": is a Git LFS pointer", size.empty() ? "" : " to " + size + " bytes",
+    fail(context, ": is a Git LFS pointer", size.empty() ? "" : " to " + size + " bytes",
          ", not the weights themselves; fetch them with git lfs pull");
   }
   for (const ForeignKind& kind : kKinds)
-    check(!start.starts_with(kind.start), where, ": ", kind.what);
-  check(start.size() < 262 || start.substr(257, 5) != "ustar", where,
+    check(!start.starts_with(kind.start), context, ": ", kind.what);
+  check(start.size() < 262 || start.substr(257, 5) != "ustar", context,
         ": is a tar archive; unpack it with tar xf and name the file inside");
   const std::string text(without_blanks(start));
-  check(!is_page(text), where, ": is a web page, such as a login or error page saved in place of ",
+  check(!is_page(text), context,
+        ": is a web page, such as a login or error page saved in place of ",
         "the weights; download the file itself");
   if (!is_plain_text(text)) return;
   const bool is_json = text.starts_with('{') || text.starts_with('[');
-  fail(where, ": is a ", is_json ? "JSON text" : "text",
+  fail(context, ": is a ", is_json ? "JSON text" : "text",
        ", not weights: ", in_quotes(text.substr(0, 60)),
        is_json ? "; a server's error message? Download the weights themselves" : "");
 }

@@ -58,23 +58,24 @@ class Inflater {
 
 }  // namespace
 
-std::string inflate(std::string_view packed, std::uint64_t size, const std::string& where) {
+std::string inflate(std::string_view packed, std::uint64_t size, const std::string& context) {
   // One byte more than stated, so that longer data are noticed. Deflate packs 1032 to 1 at most.
-  check(size / 1032 <= packed.size(), where, ": its compressed data are damaged: ", packed.size(),
+  check(size / 1032 <= packed.size(), context, ": its compressed data are damaged: ", packed.size(),
         " bytes cannot be the compressed form of ", size);
   std::string data(size + 1, '\0');
   const auto [written, ended, damaged] = Inflater(StreamForm::raw).run(packed, data);
-  check(written <= size, where, ": decompresses to more than the ", size, " bytes expected");
-  check(ended && !damaged, where, ": its compressed data are damaged");
-  check(written == size, where, ": decompresses to ", written, " bytes, expected ", size);
+  check(written <= size, context, ": decompresses to more than the ", size, " bytes expected");
+  check(ended && !damaged, context, ": its compressed data are damaged");
+  check(written == size, context, ": decompresses to ", written, " bytes, expected ", size);
   data.resize(size);
   return data;
 }
 
-std::string inflate_start(std::string_view packed, std::uint64_t count, const std::string& where) {
+std::string inflate_start(std::string_view packed, std::uint64_t count,
+                          const std::string& context) {
   std::string data(count, '\0');
   const auto [written, ended, damaged] = Inflater(StreamForm::zlib).run(packed, data);
-  check(!damaged && (ended || written == count), where, ": its compressed data are damaged");
+  check(!damaged && (ended || written == count), context, ": its compressed data are damaged");
   data.resize(written);
   return data;
 }

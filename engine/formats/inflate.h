@@ -8,14 +8,15 @@
 
 namespace fovea {
 
-/// The data that `packed` stands for, `size` bytes. Throws Error, starting with `where`, on damaged
-/// data and on more or fewer bytes.
+/// The data that `packed` stands for, `size` bytes. Throws Error, starting with `context`, on
+/// damaged data and on more or fewer bytes.
 [[nodiscard]] std::string inflate(std::string_view packed, std::uint64_t size,
-                                  const std::string& where);
+                                  const std::string& context);
 
 /// The first `count` bytes of the data of a zlib stream, or all if it has fewer. The checksum is
-/// verified when the stream ends within them. Throws Error, starting with `where`, on damaged data.
+/// verified when the stream ends within them. Throws Error, starting with `context`, on damaged
+/// data.
 [[nodiscard]] std::string inflate_start(std::string_view packed, std::uint64_t count,
-                                        const std::string& where);
+                                        const std::string& context);
 
 }  // namespace fovea

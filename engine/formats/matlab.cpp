@@ -93,10 +93,10 @@ bool may_store(StoredType array, StoredType stored) {
 struct Reader {
   std::string_view bytes;
   bool is_big_endian;
-  const std::string& where;
+  const std::string& context;
 
   [[nodiscard]] std::uint32_t word(std::uint64_t at) const {
-    check(at + 4 <= bytes.size(), where, ": ends in the middle of a variable's header");
+    check(at + 4 <= bytes.size(), context, ": ends in the middle of a variable's header");
     std::array<unsigned char, 4> b{};
     std::memcpy(b.data(), bytes.data() + at, b.size());
     if (is_big_endian) std::reverse(b.begin(), b.end());
@@ -117,7 +117,8 @@ Part part_at(const Reader& reader, std::uint64_t at) {
   const std::uint32_t first = reader.word(at);
   if (first >> 16 != 0) {
     const std::uint64_t size = first >> 16;
-    check(size <= 4, reader.where, ": has a short element of ", size, " bytes, expected at most 4");
+    check(size <= 4, reader.context, ": has a short element of ", size,
+          " bytes, expected at most 4");
     return {first & 0xffff, at + 4, size, at + kTag};
   }
   const std::uint64_t size = reader.word(at + 4);
@@ -127,25 +128,25 @@ Part part_at(const Reader& reader, std::uint64_t at) {
 /// The part at an offset, of the given type and whole.
 Part header_part(const Reader& reader, std::uint64_t at, std::uint32_t type) {
   const Part part = part_at(reader, at);
-  check(part.type == type, reader.where, ": has an element of type ", part.type,
+  check(part.type == type, reader.context, ": has an element of type ", part.type,
         " in a variable's header, expected ", type);
-  check(part.begin + part.size <= reader.bytes.size(), reader.where,
+  check(part.begin + part.size <= reader.bytes.size(), reader.context,
         ": ends in the middle of a variable's header");
   return part;
 }
 
 Shape shape_at(const Reader& reader, const Part& part) {
   const std::uint64_t rank = part.size / 4;
-  check(rank >= 2 && rank <= Shape::kMaxRank && part.size % 4 == 0, reader.where,
+  check(rank >= 2 && rank <= Shape::kMaxRank && part.size % 4 == 0, reader.context,
         ": has a variable with ", part.size, " bytes of sizes, expected 2 to ", Shape::kMaxRank,
         " sizes of 4 bytes");
   Shape shape;
   for (std::uint64_t i = 0; i < rank; ++i) {
     const std::uint32_t size = reader.word(part.begin + 4 * i);
-    check(size <= INT32_MAX, reader.where, ": has a variable with a negative size");
+    check(size <= INT32_MAX, reader.context, ": has a variable with a negative size");
     shape.push_back(size);
   }
-  check(is_holdable(shape), reader.where, ": has a variable of shape ", shape,
+  check(is_holdable(shape), reader.context, ": has a variable of shape ", shape,
         ", which no memory holds");
   return shape;
 }
@@ -165,39 +166,40 @@ StoredType check_values(const Part& values, StoredType kind, const Shape& shape,
   return *stored;
 }
 
-void check_file_header(const std::string& bytes, const std::string& where) {
-  check(bytes.size() >= kFileHeader, where, ": has ", bytes.size(),
+void check_file_header(const std::string& bytes, const std::string& context) {
+  check(bytes.size() >= kFileHeader, context, ": has ", bytes.size(),
         " bytes, expected a MATLAB file, which has a header of ", kFileHeader);
   const std::string_view text = bytes;
   const bool is_hdf5 = text.starts_with("MATLAB 7.3") || text.starts_with("\x89HDF\r\n");
-  check(!is_hdf5, where, ": is a MATLAB 7.3 file (HDF5), expected MATLAB 5; in MATLAB, save with ",
+  check(!is_hdf5, context,
+        ": is a MATLAB 7.3 file (HDF5), expected MATLAB 5; in MATLAB, save with ",
         "-v7 writes one");
   const std::string_view mark = text.substr(126, 2);
-  check(mark == "IM" || mark == "MI", where,
+  check(mark == "IM" || mark == "MI", context,
         ": is not a MATLAB 5 file: bytes 126 and 127 are neither IM nor MI");
   const std::string_view version = text.substr(124, 2);
   check(version == (mark == "IM" ? std::string_view("\0\1", 2) : std::string_view("\1\0", 2)),
-        where, ": is a MATLAB file of an unknown version, expected 0x0100");
+        context, ": is a MATLAB file of an unknown version, expected 0x0100");
 }
 
 }  // namespace
 
-MatlabFile::MatlabFile(std::string bytes, std::string where)
-    : bytes_(std::move(bytes)), where_(std::move(where)) {
-  check_file_header(bytes_, where_);
+MatlabFile::MatlabFile(std::string bytes, std::string context)
+    : bytes_(std::move(bytes)), context_(std::move(context)) {
+  check_file_header(bytes_, context_);
   is_big_endian_ = bytes_[126] == 'M';
   add_variables();
 }
 
 void MatlabFile::add_variables() {
-  const Reader file{bytes_, is_big_endian_, where_};
+  const Reader file{bytes_, is_big_endian_, context_};
   for (std::uint64_t at = kFileHeader; at < bytes_.size();) {
-    check(at + kTag <= bytes_.size(), where_, ": is truncated: ends in a variable's first bytes");
+    check(at + kTag <= bytes_.size(), context_, ": is truncated: ends in a variable's first bytes");
     const std::uint32_t type = file.word(at);
     VariablePlace place{.offset = at + kTag, .size = file.word(at + 4)};
-    check(type == kMatrix || type == kCompressed, where_, ": has an element of type ", type,
+    check(type == kMatrix || type == kCompressed, context_, ": has an element of type ", type,
           " at byte ", at, ", expected a variable");
-    check(place.size <= bytes_.size() - place.offset, where_, ": is truncated: the variable at ",
+    check(place.size <= bytes_.size() - place.offset, context_, ": is truncated: the variable at ",
           "byte ", at, " has ", place.size, " bytes, the file ", bytes_.size() - place.offset,
           " more");
     place.is_compressed = type == kCompressed;
@@ -212,14 +214,14 @@ void MatlabFile::add_variable(VariablePlace place) {
   std::string_view start = content.substr(0, kMaxPreambleBytes);
   place.data_size = place.size;
   if (place.is_compressed) {
-    unpacked = inflate_start(content, kTag + kMaxPreambleBytes, where_);
-    const Reader tag{unpacked, is_big_endian_, where_};
-    check(tag.word(0) == kMatrix, where_, ": has an element of type ", tag.word(0),
+    unpacked = inflate_start(content, kTag + kMaxPreambleBytes, context_);
+    const Reader tag{unpacked, is_big_endian_, context_};
+    check(tag.word(0) == kMatrix, context_, ": has an element of type ", tag.word(0),
           " in compressed form, expected a variable");
     place.data_size = tag.word(4);
     start = std::string_view(unpacked).substr(kTag);
   }
-  const Reader reader{start, is_big_endian_, where_};
+  const Reader reader{start, is_big_endian_, context_};
   const Part flags = header_part(reader, 0, kUint32);
   const std::uint32_t word = reader.word(flags.begin);
   const std::uint32_t number = word & 0xff;
@@ -233,13 +235,13 @@ void MatlabFile::add_variable(VariablePlace place) {
   if (!variable.is_numeric) {
     place.unreadable = kind.type ? "is complex" : "is a " + variable.type;
   } else {
-    const std::string what = where_ + ": variable " + in_quotes(variable.name);
+    const std::string what = context_ + ": variable " + in_quotes(variable.name);
     const Part values = part_at({start, is_big_endian_, what}, name.next);
     place.stored = check_values(values, *kind.type, variable.shape, place.data_size, what);
     place.values = values.begin;
   }
   for (const Variable& other : variables_) {
-    check(other.name != variable.name, where_, ": has the variable ", in_quotes(variable.name),
+    check(other.name != variable.name, context_, ": has the variable ", in_quotes(variable.name),
           " twice");
   }
   variables_.push_back(std::move(variable));
@@ -252,7 +254,7 @@ std::size_t MatlabFile::index_of(const std::string& name) const {
     if (variables_[i].name == name) return i;
     names.push_back(variables_[i].name);
   }
-  fail(where_, ": has no variable ", in_quotes(name), "; it has ",
+  fail(context_, ": has no variable ", in_quotes(name), "; it has ",
        names.empty() ? "none" : joined(names, ", "));
 }
 
@@ -260,17 +262,17 @@ Tensor MatlabFile::read(const std::string& name) const {
   const std::size_t index = index_of(name);
   const Variable& variable = variables_[index];
   const VariablePlace& place = places_[index];
-  const std::string where = where_ + ": variable " + in_quotes(name);
-  check(place.unreadable.empty(), where, ": ", place.unreadable, ", expected real numbers");
+  const std::string context = context_ + ": variable " + in_quotes(name);
+  check(place.unreadable.empty(), context, ": ", place.unreadable, ", expected real numbers");
   std::string_view array = std::string_view(bytes_).substr(place.offset, place.size);
   std::string unpacked;
   if (place.is_compressed) {
     // Deflate packs 1032 to 1 at most.
-    check(place.data_size / 1032 <= place.size && place.data_size < kMaxFileBytes, where,
+    check(place.data_size / 1032 <= place.size && place.data_size < kMaxFileBytes, context,
           ": its compressed data are damaged: ", place.size,
           " bytes cannot be the compressed form ", "of ", place.data_size);
-    unpacked = inflate_start(array, kTag + place.data_size + 1, where);  // one more, to notice it
-    check(unpacked.size() == kTag + place.data_size, where, ": decompresses to ",
+    unpacked = inflate_start(array, kTag + place.data_size + 1, context);  // one more, to notice it
+    check(unpacked.size() == kTag + place.data_size, context, ": decompresses to ",
           unpacked.size() > kTag + place.data_size ? "more than " : "less than ", place.data_size,
           " bytes");
     array = std::string_view(unpacked).substr(kTag);
@@ -282,20 +284,20 @@ Tensor MatlabFile::read(const std::string& name) const {
         const auto stored = std::as_bytes(std::span(array)).subspan(place.values, into.size());
         std::ranges::copy(stored, into.begin());  // memcpy takes no null pointer of an empty array
       },
-      where);
+      context);
   const StoredType type = *class_of(variable.type)->type;
   return is_float(type) ? values.to(held_dtype(type)) : values;
 }
 
 std::vector<std::int64_t> MatlabFile::read_indices(const std::string& name,
                                                    std::int64_t count) const {
-  const std::string where = where_ + ": variable " + in_quotes(name);
+  const std::string context = context_ + ": variable " + in_quotes(name);
   const Shape& shape = variables_[index_of(name)].shape;
-  check(shape.rank() == 2 && std::min(shape[0], shape[1]) <= 1 && shape.numel() <= count, where,
+  check(shape.rank() == 2 && std::min(shape[0], shape[1]) <= 1 && shape.numel() <= count, context,
         ": has shape ", shape, ", expected one row or column of at most ", count, " numbers");
   std::vector<std::int64_t> indices;
   for (const double value : read(name).to_vector()) {
-    check(value >= 1 && value <= static_cast<double>(count) && value == std::floor(value), where,
+    check(value >= 1 && value <= static_cast<double>(count) && value == std::floor(value), context,
           ": contains ", general_text(value, 6), ", expected whole numbers from 1 to ", count);
     indices.push_back(static_cast<std::int64_t>(value) - 1);
   }

@@ -18,9 +18,9 @@ namespace fovea {
 
 class MatlabFile {
  public:
-  /// Reads the headers of all variables. Throws Error, starting with `where`, on anything but an
+  /// Reads the headers of all variables. Throws Error, starting with `context`, on anything but an
   /// intact MATLAB 5 file.
-  MatlabFile(std::string bytes, std::string where);
+  MatlabFile(std::string bytes, std::string context);
 
   /// A variable, without its values.
   struct Variable {
@@ -55,7 +55,7 @@ class MatlabFile {
   void add_variable(VariablePlace place);
   [[nodiscard]] std::size_t index_of(const std::string& name) const;
 
-  std::string bytes_, where_;
+  std::string bytes_, context_;
   bool is_big_endian_ = false;
   std::vector<Variable> variables_;
   std::vector<VariablePlace> places_;  ///< in the order of variables_

@@ -4,12 +4,14 @@
 
 namespace fovea {
 
-std::string inflate(std::string_view /*packed*/, std::uint64_t /*size*/, const std::string& where) {
-  fail(where, ": is compressed, and this build has no zlib; install zlib1g-dev and build again");
+std::string inflate(std::string_view /*packed*/, std::uint64_t /*size*/,
+                    const std::string& context) {
+  fail(context, ": is compressed, and this build has no zlib; install zlib1g-dev and build again");
 }
 
-std::string inflate_start(std::string_view packed, std::uint64_t count, const std::string& where) {
-  return inflate(packed, count, where);
+std::string inflate_start(std::string_view packed, std::uint64_t count,
+                          const std::string& context) {
+  return inflate(packed, count, context);
 }
 
 }  // namespace fovea

@@ -134,17 +134,17 @@ class HeaderReader : public nlohmann::json_sax<json> {
   /// Like check(), but the message starts with the position, which is formatted on failure only.
   template <class... Parts>
   void require(bool ok, const Parts&... parts) const {
-    if (!ok) fail(where(), parts...);
+    if (!ok) fail(context(), parts...);
   }
 
   HeaderEntry& entry() { return header_.entries.back(); }
-  [[nodiscard]] std::string where() const {
+  [[nodiscard]] std::string context() const {
     if (level_ == Level::file) return path_ + ": the header ";
     return path_ + (name_ == kMetadata ? ": " : ": tensor ") + in_quotes(name_) + " ";
   }
   [[noreturn]] void unexpected(std::string_view what) const {
     const bool has_field = level_ != Level::file && level_ != Level::header;
-    fail(where(), "has ", what,
+    fail(context(), "has ", what,
          has_field ? " in " + in_quotes(field_) : std::string(" as its value"),
          ", which the format does not allow");
   }
@@ -159,7 +159,7 @@ class HeaderReader : public nlohmann::json_sax<json> {
 };
 
 /// numel * size in bytes; the error completes the sentence "tensor x ...".
-std::uint64_t data_bytes_of(const HeaderEntry& entry, const std::string& where) {
+std::uint64_t data_bytes_of(const HeaderEntry& entry, const std::string& context) {
   // Counts sizes of 0 as 1, because strides must not overflow either.
   std::uint64_t largest = size_of(entry.type);
   std::uint64_t bytes = largest;
@@ -169,7 +169,7 @@ std::uint64_t data_bytes_of(const HeaderEntry& entry, const std::string& where) 
         largest, static_cast<std::uint64_t>(std::max<std::int64_t>(size, 1)), &largest);
     bytes *= static_cast<std::uint64_t>(size);
   }
-  check(!overflow && largest <= std::numeric_limits<std::int64_t>::max(), where, "has the shape ",
+  check(!overflow && largest <= std::numeric_limits<std::int64_t>::max(), context, "has the shape ",
         entry.shape, ", which needs more bytes than 64 bits can count");
   return bytes;
 }
@@ -179,18 +179,18 @@ void check_offsets(const SafetensorsHeader& header, std::uint64_t data_bytes,
                    const std::string& path) {
   std::uint64_t covered = 0;
   for (const HeaderEntry& entry : header.entries) {
-    const std::string where = path + ": tensor " + in_quotes(entry.name) + " ";
-    const std::uint64_t needed = data_bytes_of(entry, where);
-    check(entry.begin <= entry.end, where, "ends at ", entry.end, ", before its start at ",
+    const std::string context = path + ": tensor " + in_quotes(entry.name) + " ";
+    const std::uint64_t needed = data_bytes_of(entry, context);
+    check(entry.begin <= entry.end, context, "ends at ", entry.end, ", before its start at ",
           entry.begin);
-    check(entry.end <= data_bytes, where, "ends at byte ", entry.end, " of the data, but only ",
+    check(entry.end <= data_bytes, context, "ends at byte ", entry.end, " of the data, but only ",
           data_bytes, " bytes follow the header (is the file truncated?)");
-    check(entry.end - entry.begin == needed, where, "has ", entry.end - entry.begin,
+    check(entry.end - entry.begin == needed, context, "has ", entry.end - entry.begin,
           " bytes of data, but ", to_string(entry.type), " of shape ", entry.shape, " takes ",
           needed);
-    check(entry.begin >= covered, where, "begins at byte ", entry.begin,
+    check(entry.begin >= covered, context, "begins at byte ", entry.begin,
           " of the data, inside the previous tensor, which ends at ", covered);
-    check(entry.begin == covered, where, "begins at byte ", entry.begin,
+    check(entry.begin == covered, context, "begins at byte ", entry.begin,
           " of the data, but the previous tensor ends at ", covered);
     covered = entry.end;
   }

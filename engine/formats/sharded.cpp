@@ -19,30 +19,30 @@ constexpr std::uint64_t kMaxIndexBytes = 100'000'000;
 constexpr const char* kMap = "weight_map";
 
 /// Parses JSON in which no object has a name twice.
-json parse_distinct(const std::string& text, const std::string& where) {
+json parse_distinct(const std::string& text, const std::string& context) {
   DistinctNames names;
   const auto watch = [&](int depth, json::parse_event_t event, json& value) {
-    check(depth <= kMaxNesting, where, ": is not JSON, or nested too deeply");
+    check(depth <= kMaxNesting, context, ": is not JSON, or nested too deeply");
     if (event == json::parse_event_t::object_start) names.begin(depth);
     if (event == json::parse_event_t::key) {
       const auto& name = value.get_ref<const std::string&>();
-      check(names.is_new(depth, name), where, ": gives ", in_quotes(name), " twice");
+      check(names.is_new(depth, name), context, ": gives ", in_quotes(name), " twice");
     }
     return true;
   };
   try {
     return json::parse(text, watch);
   } catch (const json::exception&) {
-    fail(where, ": is not JSON, or nested too deeply");
+    fail(context, ": is not JSON, or nested too deeply");
   }
 }
 
 /// A plain name: a path could lead anywhere.
-void require_plain(const std::string& shard, const std::string& where) {
+void require_plain(const std::string& shard, const std::string& context) {
   const bool plain = !shard.empty() && shard != "." && shard != ".." &&
                      shard.find_first_of("/\\") == std::string::npos &&
                      shard.find('\0') == std::string::npos;
-  check(plain, where, ": names the file ", in_quotes(shard),
+  check(plain, context, ": names the file ", in_quotes(shard),
         ", expected the name of a file in the same folder");
 }
 
@@ -81,37 +81,37 @@ bool is_weights_index(const ByteSource& source) {
 }
 
 ShardIndex read_weights_index(const fs::path& path) {
-  const std::string where = path.string();
+  const std::string context = path.string();
   const InputFile file(path);
-  check(file.size() <= kMaxIndexBytes, where, ": has ", file.size(), " bytes, expected at most ",
+  check(file.size() <= kMaxIndexBytes, context, ": has ", file.size(), " bytes, expected at most ",
         kMaxIndexBytes);
-  const json root = parse_distinct(file.text_at(0, file.size()), where);
+  const json root = parse_distinct(file.text_at(0, file.size()), context);
   const bool has_map = root.is_object() && root.contains(kMap) && root.at(kMap).is_object();
-  check(has_map, where, ": has no object ", kMap, ", expected an index of weights");
+  check(has_map, context, ": has no object ", kMap, ", expected an index of weights");
   ShardIndex shards;
   for (const auto& [name, shard] : root.at(kMap).items()) {
-    check(shard.is_string(), where, ": gives ", json_text(shard).substr(0, 60), " for ",
+    check(shard.is_string(), context, ": gives ", json_text(shard).substr(0, 60), " for ",
           in_quotes(name), ", expected the name of a file");
     const auto& text = shard.get_ref<const std::string&>();
-    require_plain(text, where);
-    check(text != path.filename().string(), where, ": names itself as a file of weights");
+    require_plain(text, context);
+    check(text != path.filename().string(), context, ": names itself as a file of weights");
     shards[text].insert(name);
   }
-  check(!shards.empty(), where, ": lists no tensors");
+  check(!shards.empty(), context, ": lists no tensors");
   require_files(shards, path);
   return shards;
 }
 
 void check_shard(const fs::path& index, const std::string& shard,
                  const std::set<std::string>& names, const ShardIndex& shards) {
-  const std::string where = (index.parent_path() / shard).string();
+  const std::string context = (index.parent_path() / shard).string();
   const std::set<std::string>& listed = shards.at(shard);
   for (const std::string& name : names) {
-    check(listed.contains(name), where, ": contains ", in_quotes(name), ", ",
+    check(listed.contains(name), context, ": contains ", in_quotes(name), ", ",
           place_of(name, shards), "; index and files are of different downloads");
   }
   for (const std::string& name : listed) {
-    check(names.contains(name), where, ": lacks ", in_quotes(name), ", which ",
+    check(names.contains(name), context, ": lacks ", in_quotes(name), ", which ",
           index.filename().string(), " places in it; index and files are of different downloads");
   }
 }

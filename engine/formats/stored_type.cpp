@@ -58,7 +58,7 @@ void widen_into(const Tensor& tensor, std::span<const std::byte> bytes) {
 }
 
 void convert(const StoredEntry& entry, std::span<const std::byte> bytes, const Tensor& tensor,
-             const std::string& where) {
+             const std::string& context) {
   switch (entry.type) {
     case StoredType::f16:
       return convert_into<std::uint16_t, float>(tensor, bytes, float_of_half);
@@ -83,7 +83,7 @@ void convert(const StoredEntry& entry, std::span<const std::byte> bytes, const T
     default:
       return convert_into<std::uint64_t, std::int64_t>(tensor, bytes, [&](std::uint64_t v) {
         if (v >> 63 != 0) {
-          fail(where, ": tensor ", in_quotes(entry.name), " contains ", v, ", too large for i64");
+          fail(context, ": tensor ", in_quotes(entry.name), " contains ", v, ", too large for i64");
         }
         return v;
       });
@@ -131,7 +131,7 @@ void reverse_elements(std::span<std::byte> bytes, std::uint64_t element_bytes) {
   for (auto at = bytes.begin(); bytes.end() - at >= step; at += step) std::reverse(at, at + step);
 }
 
-Tensor read_stored(const StoredEntry& entry, const ReadBytes& read, const std::string& where) {
+Tensor read_stored(const StoredEntry& entry, const ReadBytes& read, const std::string& context) {
   const DType dtype = held_dtype(entry.type);
   Tensor tensor = empty(entry.shape, {dtype, {}});
   const std::size_t bytes = static_cast<std::size_t>(tensor.numel()) * size_of(entry.type);
@@ -140,7 +140,7 @@ Tensor read_stored(const StoredEntry& entry, const ReadBytes& read, const std::s
   } else {
     std::vector<std::byte> stored(bytes);
     read(stored);
-    convert(entry, stored, tensor, where);
+    convert(entry, stored, tensor, context);
   }
   return tensor;
 }

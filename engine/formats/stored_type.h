@@ -72,8 +72,8 @@ void reverse_elements(std::span<std::byte> bytes, std::uint64_t element_bytes);
 using ReadBytes = std::function<void(std::span<std::byte> into)>;
 
 /// The entry's tensor, contiguous, from little-endian stored elements. Types without conversion
-/// are read directly into it. Throws Error, starting with `where`, on a U64 beyond i64.
+/// are read directly into it. Throws Error, starting with `context`, on a U64 beyond i64.
 [[nodiscard]] Tensor read_stored(const StoredEntry& entry, const ReadBytes& read,
-                                 const std::string& where);
+                                 const std::string& context);
 
 }  // namespace fovea

@@ -42,7 +42,8 @@ struct Member : ZipMember {
 
 class ZipReader {
  public:
-  ZipReader(const ByteSource& source, const std::string& where) : source_(source), where_(where) {}
+  ZipReader(const ByteSource& source, const std::string& context)
+      : source_(source), context_(context) {}
 
   std::map<std::string, ZipMember> read() {
     const Directory directory = find_directory();
@@ -60,7 +61,7 @@ class ZipReader {
  private:
   template <class... Parts>
   void require(bool ok, const Parts&... parts) const {
-    if (!ok) fail(where_, ": the zip file ", parts...);
+    if (!ok) fail(context_, ": the zip file ", parts...);
   }
 
   /// Finds the end record. Only a comment may follow it, and torch.save does not write one.
@@ -83,7 +84,7 @@ class ZipReader {
               " bytes, expected at most ", kMaxDirectoryBytes);
       return found;
     }
-    fail(where_, ": the zip file has no end record (is the file truncated?)");
+    fail(context_, ": the zip file has no end record (is the file truncated?)");
   }
 
   /// Returns where the end records begin; reads the zip64 directory if there is one.
@@ -188,25 +189,25 @@ class ZipReader {
   }
 
   const ByteSource& source_;
-  const std::string& where_;
+  const std::string& context_;
 };
 
 }  // namespace
 
 std::map<std::string, ZipMember> read_zip_directory(const ByteSource& source,
-                                                    const std::string& where) {
-  return ZipReader(source, where).read();
+                                                    const std::string& context) {
+  return ZipReader(source, context).read();
 }
 
 std::string read_member(const ByteSource& source, const ZipMember& member,
-                        const std::string& where) {
+                        const std::string& context) {
   std::string bytes = source.text_at(member.offset, member.size);
-  return member.is_deflated ? inflate(bytes, member.data_size, where) : bytes;
+  return member.is_deflated ? inflate(bytes, member.data_size, context) : bytes;
 }
 
 std::string read_member_start(const ByteSource& source, const ZipMember& member,
-                              std::uint64_t count, const std::string& where) {
-  if (member.is_deflated) return read_member(source, member, where);
+                              std::uint64_t count, const std::string& context) {
+  if (member.is_deflated) return read_member(source, member, context);
   return source.text_at(member.offset, std::min(member.size, count));
 }
 

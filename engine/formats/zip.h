@@ -24,17 +24,17 @@ struct ZipMember : ByteRange {
 inline constexpr std::uint64_t kMaxDirectoryBytes = std::uint64_t{64} << 20;
 
 /// The members by name. Nothing of them is read but their headers. Throws Error, starting with
-/// `where`, on members that are compressed by another method than deflate, encrypted, duplicated,
+/// `context`, on members that are compressed by another method than deflate, encrypted, duplicated,
 /// outside of the file or overlapping; on a directory that is damaged or larger than
 /// kMaxDirectoryBytes; and on multi-disk archives.
 [[nodiscard]] std::map<std::string, ZipMember> read_zip_directory(const ByteSource& source,
-                                                                  const std::string& where);
+                                                                  const std::string& context);
 
-/// The data of a member. Throws Error, starting with `where`, on damaged data.
+/// The data of a member. Throws Error, starting with `context`, on damaged data.
 [[nodiscard]] std::string read_member(const ByteSource& source, const ZipMember& member,
-                                      const std::string& where);
+                                      const std::string& context);
 /// At least its first `count` bytes, or all if it is shorter.
 [[nodiscard]] std::string read_member_start(const ByteSource& source, const ZipMember& member,
-                                            std::uint64_t count, const std::string& where);
+                                            std::uint64_t count, const std::string& context);
 
 }  // namespace fovea

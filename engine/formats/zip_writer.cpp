@@ -53,7 +53,7 @@ std::string common_part(std::uint32_t crc, std::uint32_t size, std::size_t name,
 }  // namespace
 
 ZipWriter::ZipWriter(const std::filesystem::path& path, std::uint64_t wide_from)
-    : where_(path.string()), wide_from_(wide_from), file_(path) {}
+    : context_(path.string()), wide_from_(wide_from), file_(path) {}
 
 std::uint32_t ZipWriter::narrow(std::uint64_t value) const {
   return is_wide(value) ? kInZip64Field : static_cast<std::uint32_t>(value);
@@ -61,8 +61,8 @@ std::uint32_t ZipWriter::narrow(std::uint64_t value) const {
 
 void ZipWriter::begin(const std::string& name, std::uint64_t size) {
   end_member();
-  check(name.size() <= std::numeric_limits<std::uint16_t>::max(), where_, ": the name of a member ",
-        "has ", name.size(), " bytes, expected at most 65535");
+  check(name.size() <= std::numeric_limits<std::uint16_t>::max(), context_,
+        ": the name of a member ", "has ", name.size(), " bytes, expected at most 65535");
   members_.push_back({name, file_.size(), size});
   left_ = size;
   is_open_ = true;
@@ -70,7 +70,7 @@ void ZipWriter::begin(const std::string& name, std::uint64_t size) {
 }
 
 void ZipWriter::append(std::string_view bytes) {
-  check(is_open_ && bytes.size() <= left_, where_, ": got ", bytes.size(),
+  check(is_open_ && bytes.size() <= left_, context_, ": got ", bytes.size(),
         " bytes for a member that lacks ", left_);
   left_ -= bytes.size();
   members_.back().crc = crc32(bytes, members_.back().crc);
@@ -81,7 +81,7 @@ void ZipWriter::append(std::string_view bytes) {
 void ZipWriter::end_member() {
   if (!is_open_) return;
   const Member& member = members_.back();
-  check(left_ == 0, where_, ": the member ", in_quotes(member.name), " lacks ", left_, " of ",
+  check(left_ == 0, context_, ": the member ", in_quotes(member.name), " lacks ", left_, " of ",
         member.size, " bytes");
   std::string crc;
   put(crc, member.crc);

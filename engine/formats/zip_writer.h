@@ -39,7 +39,7 @@ class ZipWriter {
   [[nodiscard]] std::uint32_t narrow(std::uint64_t value) const;
   void end_member();
 
-  std::string where_;
+  std::string context_;
   std::uint64_t wide_from_;
   NewFile file_;
   std::vector<Member> members_;

@@ -12,7 +12,8 @@ EpochLayout epoch_layout(std::int64_t images, const EpochOptions& epoch, StepSiz
   return {batch_count(shown, step.batch_size, epoch.drop_last), step.batches};
 }
 
-void require_place(const Progress& progress, const EpochLayout& layout, const std::string& where) {
+void require_place(const Progress& progress, const EpochLayout& layout,
+                   const std::string& context) {
   const Cursor at = progress.cursor;
   const std::int64_t whole_steps = progress.step - steps_of(at.batch, layout.group);
   const std::int64_t whole_batches = progress.forward - at.batch;
@@ -20,7 +21,7 @@ void require_place(const Progress& progress, const EpochLayout& layout, const st
                     whole_steps % layout.steps() == 0 && whole_steps / layout.steps() == at.epoch &&
                     whole_batches % layout.batches == 0 &&
                     whole_batches / layout.batches == at.epoch;
-  check(fits, where, ": is at epoch ", at.epoch, ", batch ", at.batch, " after ", progress.step,
+  check(fits, context, ": is at epoch ", at.epoch, ", batch ", at.batch, " after ", progress.step,
         " steps of ", progress.forward, " batches, but an epoch of this data set has ",
         layout.steps(), " steps of ", layout.batches, " batches; is this a different data set?");
 }

@@ -31,8 +31,8 @@ struct EpochLayout {
 [[nodiscard]] EpochLayout epoch_layout(std::int64_t images, const EpochOptions& epoch,
                                        StepSize step);
 
-/// Throws Error, starting with `where`, if `progress` is impossible for such epochs.
-void require_place(const Progress& progress, const EpochLayout& layout, const std::string& where);
+/// Throws Error, starting with `context`, if `progress` is impossible for such epochs.
+void require_place(const Progress& progress, const EpochLayout& layout, const std::string& context);
 
 /// Moves a run from epochs divided as `from` to the same place in epochs divided as `to`: the same
 /// number of steps into the epoch, or the epoch's end if it has fewer. The counters of the whole

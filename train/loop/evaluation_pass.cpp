@@ -17,8 +17,8 @@
 
 namespace fovea {
 
-void EvaluationPass::require_finite(const std::string& where) const {
-  check(nonfinite == 0, where, "the model's outputs for ", nonfinite, " of ", samples,
+void EvaluationPass::require_finite(const std::string& context) const {
+  check(nonfinite == 0, context, "the model's outputs for ", nonfinite, " of ", samples,
         " images are not finite");
 }
 

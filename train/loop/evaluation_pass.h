@@ -42,9 +42,9 @@ struct EvaluationPass {
   double seconds = 0;
   bool complete = true;  ///< false if on_batch stopped the pass
 
-  /// Throws, starting with `where`, if outputs were not finite, because the metrics are then
+  /// Throws, starting with `context`, if outputs were not finite, because the metrics are then
   /// meaningless.
-  void require_finite(const std::string& where = "") const;
+  void require_finite(const std::string& context = "") const;
 };
 
 /// What Task::evaluate() returns.

@@ -32,11 +32,11 @@ ImageList list_from(const json& j) {
 }
 
 template <class Read>
-auto reading(std::string_view text, const std::string& where, const Read& read) {
+auto reading(std::string_view text, const std::string& context, const Read& read) {
   try {
     return read(parse_json(text));
   } catch (const std::exception& error) {  // from parsing or invalid counts
-    fail(where, ": its list of images cannot be read: ", error.what());
+    fail(context, ": its list of images cannot be read: ", error.what());
   }
 }
 
@@ -44,17 +44,17 @@ auto reading(std::string_view text, const std::string& where, const Read& read) 
 
 std::string format_image_list(const ImageList& list) { return json_text(to_json(list)); }
 
-ImageList parse_image_list(std::string_view text, const std::string& where) {
-  return reading(text, where, list_from);
+ImageList parse_image_list(std::string_view text, const std::string& context) {
+  return reading(text, context, list_from);
 }
 
 std::string format_image_lists(const ImageLists& lists) {
   return json_text(json{{"train", to_json(lists.train)}, {"test", to_json(lists.test)}});
 }
 
-std::optional<ImageLists> parse_image_lists(std::string_view text, const std::string& where) {
+std::optional<ImageLists> parse_image_lists(std::string_view text, const std::string& context) {
   if (text.empty()) return {};
-  return reading(text, where, [](const json& j) {
+  return reading(text, context, [](const json& j) {
     return ImageLists{list_from(j.at("train")), list_from(j.at("test"))};
   });
 }

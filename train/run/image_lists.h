@@ -12,8 +12,8 @@ namespace fovea {
 
 /// Formats a list as JSON.
 [[nodiscard]] std::string format_image_list(const ImageList& list);
-/// Parses it. Throws Error, starting with `where`, if the text is not such a list.
-[[nodiscard]] ImageList parse_image_list(std::string_view json, const std::string& where);
+/// Parses it. Throws Error, starting with `context`, if the text is not such a list.
+[[nodiscard]] ImageList parse_image_list(std::string_view json, const std::string& context);
 
 struct ImageLists {
   ImageList train, test;
@@ -22,7 +22,7 @@ struct ImageLists {
 [[nodiscard]] std::string format_image_lists(const ImageLists& lists);
 /// Parses both lists; empty for an empty text, as in states of earlier versions.
 [[nodiscard]] std::optional<ImageLists> parse_image_lists(std::string_view json,
-                                                          const std::string& where);
+                                                          const std::string& context);
 
 /// What differs between the images of a split and those of an earlier list.
 struct ImageDifference {

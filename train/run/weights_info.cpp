@@ -50,15 +50,15 @@ WeightsInfo foreign_weights_info(const std::filesystem::path& path) {
 }
 
 /// The noise of a diffusion model's training; empty if the metadata have none.
-std::optional<ProcessOptions> process_of(const Metadata& metadata, const std::string& where) {
+std::optional<ProcessOptions> process_of(const Metadata& metadata, const std::string& context) {
   const std::string schedule = value_or(metadata, "noise_schedule", "");
   if (schedule.empty()) return {};
   const double steps = number_or(metadata, "diffusion_steps", 0);
-  check(steps >= 1 && steps <= kMostDiffusionSteps && steps == std::floor(steps), where,
+  check(steps >= 1 && steps <= kMostDiffusionSteps && steps == std::floor(steps), context,
         ": its diffusion_steps is ", in_quotes(value_or(metadata, "diffusion_steps", "")),
         ", expected a whole number from 1 to ", kMostDiffusionSteps);
   ProcessOptions process;
-  process.schedule = parse_name<NoiseSchedule>(where + ": its noise_schedule", schedule);
+  process.schedule = parse_name<NoiseSchedule>(context + ": its noise_schedule", schedule);
   process.steps = static_cast<std::int64_t>(steps);
   return process;
 }

@@ -71,10 +71,10 @@ std::vector<std::string> listed_stems(const fs::path& list, const VocFiles& file
   for (std::size_t k = 0; k < lines.size(); ++k) {
     const std::vector<std::string> words = words_of(lines[k]);
     if (words.empty()) continue;
-    const std::string where = list.string() + ", line " + std::to_string(k + 1) + ": ";
-    check(files.contains(words[0]), where, "lists ", visible_text(words[0]),
+    const std::string context = list.string() + ", line " + std::to_string(k + 1) + ": ";
+    check(files.contains(words[0]), context, "lists ", visible_text(words[0]),
           ", but there is no Annotations/", visible_text(words[0]), ".xml");
-    check(seen.insert(words[0]).second, where, "lists ", visible_text(words[0]), " twice");
+    check(seen.insert(words[0]).second, context, "lists ", visible_text(words[0]), " twice");
     stems.push_back(words[0]);
   }
   check(!stems.empty(), list.string(), ": lists no images, expected one name per line");
@@ -93,11 +93,11 @@ ClassList classes_of(const DatasetOptions& options, const VocFiles& files) {
 
 /// Appends the objects of a file; ids continue after `last`.
 std::vector<Annotation> annotations_of(const VocFile& file, const ClassList& classes,
-                                       const std::string& where, std::int64_t& last) {
+                                       const std::string& context, std::int64_t& last) {
   std::vector<Annotation> all;
   for (const VocObject& object : file.objects) {
     const auto label = classes.find(object.name);
-    check(label.has_value(), where, ": the class \"", visible_text(object.name),
+    check(label.has_value(), context, ": the class \"", visible_text(object.name),
           "\" is not in the class map", did_you_mean(object.name, classes.ids()));
     all.push_back({.id = ++last,
                    .label = *label,

@@ -14,39 +14,39 @@ namespace {
 
 constexpr double kMostPixels = 1e6;
 
-/// The text of a child. Throws, naming `where` and the child, if there is none.
-std::string text_in(const pugi::xml_node& parent, const char* name, const std::string& where) {
+/// The text of a child. Throws, naming `context` and the child, if there is none.
+std::string text_in(const pugi::xml_node& parent, const char* name, const std::string& context) {
   const pugi::xml_node child = parent.child(name);
-  if (!child) fail(where, "has no <", name, ">");
+  if (!child) fail(context, "has no <", name, ">");
   return child.child_value();
 }
 
-double number_in(const pugi::xml_node& parent, const char* name, const std::string& where) {
-  const std::string text = text_in(parent, name, where);
+double number_in(const pugi::xml_node& parent, const char* name, const std::string& context) {
+  const std::string text = text_in(parent, name, context);
   const auto number = parse_real(text);
   if (!number || !(std::abs(*number) <= kMostPixels))  // NaN neither
-    fail(where, "<", name, ">: got ", in_quotes(text), ", expected a number of pixels");
+    fail(context, "<", name, ">: got ", in_quotes(text), ", expected a number of pixels");
   return *number;
 }
 
-std::int64_t side_in(const pugi::xml_node& size, const char* name, const std::string& where) {
-  const double side = number_in(size, name, where);
+std::int64_t side_in(const pugi::xml_node& size, const char* name, const std::string& context) {
+  const double side = number_in(size, name, context);
   if (side < 1 || side > kMostPixels || side != std::floor(side))
-    fail(where, "<", name, ">: got ", shortest_text(side), ", expected 1 to ",
+    fail(context, "<", name, ">: got ", shortest_text(side), ", expected 1 to ",
          shortest_text(kMostPixels), " pixels");
   return static_cast<std::int64_t>(side);
 }
 
-VocObject object_of(const pugi::xml_node& node, const std::string& where) {
+VocObject object_of(const pugi::xml_node& node, const std::string& context) {
   VocObject object;
-  object.name = text_in(node, "name", where);
-  if (object.name.empty()) fail(where, "<name>: got nothing, expected the name of a class");
+  object.name = text_in(node, "name", context);
+  if (object.name.empty()) fail(context, "<name>: got nothing, expected the name of a class");
   const pugi::xml_node box = node.child("bndbox");
-  if (!box) fail(where, "has no <bndbox>");
-  object.x = number_in(box, "xmin", where) - 1;
-  object.y = number_in(box, "ymin", where) - 1;
-  object.width = number_in(box, "xmax", where) - object.x;
-  object.height = number_in(box, "ymax", where) - object.y;
+  if (!box) fail(context, "has no <bndbox>");
+  object.x = number_in(box, "xmin", context) - 1;
+  object.y = number_in(box, "ymin", context) - 1;
+  object.width = number_in(box, "xmax", context) - object.x;
+  object.height = number_in(box, "ymax", context) - object.y;
   object.difficult = node.child("difficult").child_value() == std::string_view("1");
   return object;
 }
@@ -67,11 +67,11 @@ VocFile parse_voc(std::string_view xml, const std::string& name) {
     fail(name, ": got <", visible_text(document.document_element().name()),
          ">, expected an <annotation> of PASCAL VOC");
   }
-  const std::string where = name + ": <size>: ";
+  const std::string context = name + ": <size>: ";
   VocFile file;
   const pugi::xml_node size = root.child("size");
   check(static_cast<bool>(size), name, ": has no <size>");
-  file.size = {side_in(size, "height", where), side_in(size, "width", where)};
+  file.size = {side_in(size, "height", context), side_in(size, "width", context)};
   for (const pugi::xml_node& node : root.children("object"))
     file.objects.push_back(
         object_of(node, name + ": object " + std::to_string(file.objects.size() + 1) + ": "));

@@ -64,9 +64,9 @@ void scan_into(FolderIndex& index, const fs::path& root, const std::string& rela
 }
 
 /// Removes the next line from `text` and returns it.
-std::string_view take_line(std::string_view& text, const std::string& where) {
+std::string_view take_line(std::string_view& text, const std::string& context) {
   const std::size_t end = text.find('\n');
-  check(end != std::string_view::npos, where, ": damaged index: its last line is cut off");
+  check(end != std::string_view::npos, context, ": damaged index: its last line is cut off");
   const std::string_view line = text.substr(0, end);
   text.remove_prefix(end + 1);
   return line;
@@ -74,20 +74,20 @@ std::string_view take_line(std::string_view& text, const std::string& where) {
 
 /// Splits "12 a text" into its two parts.
 std::pair<std::int64_t, std::string> parse_numbered(std::string_view line,
-                                                    const std::string& where) {
+                                                    const std::string& context) {
   const std::size_t blank = line.find(' ');
   const auto number = parse_integer(line.substr(0, blank));
-  check(number && blank != std::string_view::npos, where, ": damaged index: got \"", line,
+  check(number && blank != std::string_view::npos, context, ": damaged index: got \"", line,
         "\", expected a number and a string");
   return {*number, std::string(line.substr(blank + 1))};
 }
 
-FolderIndex::Directory parse_directory(std::string_view line, const std::string& where) {
+FolderIndex::Directory parse_directory(std::string_view line, const std::string& context) {
   FolderIndex::Directory directory;
-  std::tie(directory.changed_ns, directory.path) = parse_numbered(line, where);
-  check(!directory.path.empty(), where, ": damaged index: got a folder without a name");
+  std::tie(directory.changed_ns, directory.path) = parse_numbered(line, context);
+  check(!directory.path.empty(), context, ": damaged index: got a folder without a name");
   const std::string inside = "/" + directory.path + "/";
-  check(inside.find("/../") == std::string::npos && inside.find("//") == std::string::npos, where,
+  check(inside.find("/../") == std::string::npos && inside.find("//") == std::string::npos, context,
         ": damaged index: the folder \"", directory.path, "\" is outside of it");
   return directory;
 }
@@ -153,28 +153,29 @@ std::string format_folder_index(const FolderIndex& index) {
   return std::string(kTitle) + hex(crc32c(body)) + "\n" + body;
 }
 
-FolderIndex parse_folder_index(std::string_view text, const std::string& where) {
-  const std::string_view title = take_line(text, where);
-  check(title.starts_with(kTitle), where, ": is not a folder index of version 2");
-  check(title.substr(kTitle.size()) == hex(crc32c(text)), where,
+FolderIndex parse_folder_index(std::string_view text, const std::string& context) {
+  const std::string_view title = take_line(text, context);
+  check(title.starts_with(kTitle), context, ": is not a folder index of version 2");
+  check(title.substr(kTitle.size()) == hex(crc32c(text)), context,
         ": damaged index: its checksum is wrong");
   FolderIndex index;
   while (!text.empty()) {
-    const std::string_view line = take_line(text, where);
+    const std::string_view line = take_line(text, context);
     if (line.starts_with("D ")) {
-      index.directories.push_back(parse_directory(line.substr(2), where));
+      index.directories.push_back(parse_directory(line.substr(2), context));
       continue;
     }
     if (line.starts_with("O ")) {
-      const auto [count, ending] = parse_numbered(line.substr(2), where);
-      check(!has_picture_ending("x" + ending), where, kOtherBuild);
+      const auto [count, ending] = parse_numbered(line.substr(2), context);
+      check(!has_picture_ending("x" + ending), context, kOtherBuild);
       index.others[ending] = count;
       continue;
     }
     const bool file = line.starts_with("F ") && line.size() > 2 && !index.directories.empty() &&
                       line.find('/') == std::string_view::npos;
-    check(file, where, ": damaged index: got the line \"", line, "\", expected D or F and a name");
-    check(has_picture_ending(line.substr(2)), where, kOtherBuild);
+    check(file, context, ": damaged index: got the line \"", line,
+          "\", expected D or F and a name");
+    check(has_picture_ending(line.substr(2)), context, kOtherBuild);
     index.files.push_back(
         {static_cast<std::int64_t>(index.directories.size()) - 1, std::string(line.substr(2))});
   }

@@ -51,7 +51,7 @@ struct FolderIndex {
 
 /// The content of the cache file. Empty if a name contains a line end: that index is not cached.
 [[nodiscard]] std::string format_folder_index(const FolderIndex& index);
-/// Throws Error, starting with `where`, on anything that format_folder_index() does not write.
-[[nodiscard]] FolderIndex parse_folder_index(std::string_view text, const std::string& where);
+/// Throws Error, starting with `context`, on anything that format_folder_index() does not write.
+[[nodiscard]] FolderIndex parse_folder_index(std::string_view text, const std::string& context);
 
 }  // namespace fovea

@@ -31,7 +31,7 @@ std::int64_t find_class(const PictureLabels& labels, const std::string& text,
   if (const auto label = classes.find(word)) return *label;
   const auto count = static_cast<std::int64_t>(classes.ids().size());
   const std::int64_t number = parse_integer(word).value_or(-1);
-  check(number >= 0 && number < count, labels.where, ": has the class \"", visible_text(text),
+  check(number >= 0 && number < count, labels.context, ": has the class \"", visible_text(text),
         "\", expected the name of one of the ", count, " classes, or a number from 0 to ",
         count - 1);
   return number;
@@ -41,7 +41,7 @@ std::int64_t find_class(const PictureLabels& labels, const std::string& text,
 std::string class_in_order(const PictureLabels& labels, const std::string& word) {
   const auto number = parse_integer(word);
   if (!number) return word;
-  check(*number >= 1 && *number <= kKitFolders, labels.where, ": has the number ", *number,
+  check(*number >= 1 && *number <= kKitFolders, labels.context, ": has the number ", *number,
         ", expected numbers of ImageNet's development kit, 1 to ", kKitFolders,
         "; write labels that start at 0 as lines \"PICTURE LABEL\"");
   return imagenet_folder(*number);
@@ -51,7 +51,7 @@ std::int64_t find_class_in_order(const PictureLabels& labels, const std::string&
                                  const ClassList& classes) {
   const std::string name = class_in_order(labels, word);
   const auto label = classes.find(name);
-  check(label.has_value(), labels.where, ": has the class ",
+  check(label.has_value(), labels.context, ": has the class ",
         name == word ? visible_text(word) : word + ", ImageNet's " + name,
         ", which is not one of the ", classes.ids().size(),
         " classes; --class-map FILE sets others");
@@ -62,7 +62,7 @@ std::int64_t find_class_in_order(const PictureLabels& labels, const std::string&
 std::vector<std::string> words_of_pictures(const PictureLabels& labels,
                                            const std::vector<std::string>& names) {
   if (labels.pictures.empty()) {
-    check(labels.classes.size() == names.size(), labels.where, ": has ", labels.classes.size(),
+    check(labels.classes.size() == names.size(), labels.context, ": has ", labels.classes.size(),
           " labels for ", names.size(),
           " pictures, expected one per picture, in the order of their names");
     return labels.classes;
@@ -70,15 +70,15 @@ std::vector<std::string> words_of_pictures(const PictureLabels& labels,
   std::map<std::string, std::string> said;
   for (std::size_t i = 0; i < labels.pictures.size(); ++i) {
     const auto [word, is_new] = said.emplace(labels.pictures[i], labels.classes[i]);
-    check(is_new || word->second == labels.classes[i], labels.where, ": labels \"",
+    check(is_new || word->second == labels.classes[i], labels.context, ": labels \"",
           visible_text(word->first), "\" as both ", visible_text(word->second), " and ",
           visible_text(labels.classes[i]));
   }
   std::vector<std::string> words;
   for (const std::string& name : names) {
     const auto word = said.find(without_ending(name));
-    check(word != said.end(), labels.where, ": has no class for the picture \"", visible_text(name),
-          "\"");
+    check(word != said.end(), labels.context, ": has no class for the picture \"",
+          visible_text(name), "\"");
     words.push_back(word->second);
   }
   return words;
@@ -111,21 +111,21 @@ std::vector<std::string> columns_of(const std::string& line) {
 
 }  // namespace
 
-PictureLabels parse_picture_labels(std::string_view text, const std::string& where) {
-  PictureLabels labels{where, {}, {}};
+PictureLabels parse_picture_labels(std::string_view text, const std::string& context) {
+  PictureLabels labels{context, {}, {}};
   std::size_t line = 0;
-  for (const std::string& content : list_entries(text, where)) {
+  for (const std::string& content : list_entries(text, context)) {
     ++line;
     const std::vector<std::string> columns = columns_of(content);
     const bool named = columns.size() > 1;
     if (columns.empty()) continue;
-    check(labels.classes.empty() || named == !labels.pictures.empty(), where, ": entry ", line,
+    check(labels.classes.empty() || named == !labels.pictures.empty(), context, ": entry ", line,
           " is ", in_quotes(content), ", expected ",
           named ? "only a class" : "a picture and its class", " as in the previous entries");
     if (named) labels.pictures.push_back(without_ending(columns[0]));
     labels.classes.push_back(named ? columns[1] : unquoted(columns[0]));
   }
-  check(!labels.classes.empty(), where, ": contains no labels, expected lines \"PICTURE CLASS\"");
+  check(!labels.classes.empty(), context, ": contains no labels, expected lines \"PICTURE CLASS\"");
   return labels;
 }
 
@@ -135,7 +135,7 @@ ClassList listed_classes(const PictureLabels& labels, const std::vector<std::str
     for (std::int64_t number = 1; number <= kKitFolders; ++number) {
       kit.insert(imagenet_folder(number));
     }
-    return {{kit.begin(), kit.end()}, labels.where};
+    return {{kit.begin(), kit.end()}, labels.context};
   }
   const bool has_title = !labels.pictures.empty() &&
                          std::none_of(names.begin(), names.end(), [&](const std::string& name) {
@@ -145,11 +145,11 @@ ClassList listed_classes(const PictureLabels& labels, const std::vector<std::str
                                       labels.classes.end());
   for (const std::string& word : classes) {
     check(
-        !parse_integer(word), labels.where, ": has the class ", word,
+        !parse_integer(word), labels.context, ": has the class ", word,
         ", a number, but there are no class folders to number; --class-map FILE names the classes");
   }
-  check(!classes.empty(), labels.where, ": has no labels for the ", names.size(), " pictures");
-  return {{classes.begin(), classes.end()}, labels.where};
+  check(!classes.empty(), labels.context, ": has no labels for the ", names.size(), " pictures");
+  return {{classes.begin(), classes.end()}, labels.context};
 }
 
 std::vector<std::int64_t> labels_of(const PictureLabels& labels,

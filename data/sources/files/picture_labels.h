@@ -22,13 +22,13 @@ namespace fovea {
 ///                      number from 1 to 1000 of ImageNet's development kit, whose order differs
 ///                      from that of the folders. ILSVRC2012_validation_ground_truth.txt
 struct PictureLabels {
-  std::string where;                  ///< starts messages
+  std::string context;                ///< starts messages
   std::vector<std::string> pictures;  ///< without extensions; empty: CLASS form
   std::vector<std::string> classes;   ///< names, or numbers in the PICTURE CLASS form
 };
 
-/// Throws Error, starting with `where`, on an empty list and on a mixture of the forms.
-[[nodiscard]] PictureLabels parse_picture_labels(std::string_view text, const std::string& where);
+/// Throws Error, starting with `context`, on an empty list and on a mixture of the forms.
+[[nodiscard]] PictureLabels parse_picture_labels(std::string_view text, const std::string& context);
 
 // `names` are file names in the order of their paths.
 

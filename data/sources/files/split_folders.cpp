@@ -104,11 +104,11 @@ bool is_one_folder(const DatasetOptions& given) {
 }
 
 void fail_without_split(const DatasetOptions& options, Split split) {
-  const std::string where = options.data_dir.string();
-  check(is_folder(options.data_dir), where, ": no such folder, expected the folder of the ",
+  const std::string context = options.data_dir.string();
+  check(is_folder(options.data_dir), context, ": no such folder, expected the folder of the ",
         "data set; set it with --data-dir or $FOVEA_DATA");
   const std::string& wanted = wanted_split(options, split);
-  check(wanted.empty(), where, ": has no folder ", wanted, ", the value of ", split_flag(split));
+  check(wanted.empty(), context, ": has no folder ", wanted, ", the value of ", split_flag(split));
   const bool has_train = !find_split_folder(options, Split::train).empty();
   const std::vector<std::string> folders = folders_below(options.data_dir);
   constexpr std::size_t most_shown = 5;
@@ -124,7 +124,7 @@ void fail_without_split(const DatasetOptions& options, Split split) {
       : one_folder
           ? "if these are the classes, --val-fraction 0.1 holds out a tenth of each for validation"
           : "or set --data-dir";
-  fail(where, ": has no folder ", usual_names_text(split), "; found ", there, "; ",
+  fail(context, ": has no folder ", usual_names_text(split), "; found ", there, "; ",
        split_flag(split), " FOLDER sets another, ", advice);
 }
 

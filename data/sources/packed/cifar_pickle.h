@@ -9,14 +9,14 @@ namespace fovea {
 
 /// Converts a pickled batch, a dictionary with "data", an array of bytes [images, 3072], and a
 /// list of labels for each of `label_keys`. A record is its labels, one byte each in the order of
-/// the keys, and its row of data. Throws Error, starting with `where`, on anything else.
+/// the keys, and its row of data. Throws Error, starting with `context`, on anything else.
 [[nodiscard]] std::string cifar_records_of(std::string_view pickled,
                                            const std::vector<std::string>& label_keys,
-                                           const std::string& where);
+                                           const std::string& context);
 
 /// The list of names under `key` of a pickled dictionary, one per line. Throws Error, starting
-/// with `where`, if there is none.
+/// with `context`, if there is none.
 [[nodiscard]] std::string cifar_names_of(std::string_view pickled, const std::string& key,
-                                         const std::string& where);
+                                         const std::string& context);
 
 }  // namespace fovea

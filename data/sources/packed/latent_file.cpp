@@ -51,25 +51,25 @@ const HeaderEntry* find_entry(const SafetensorsHeader& header, const char* name)
 
 /// The entry of moments; its shape must fit `labels`, which lists the images.
 const HeaderEntry& require_moments(const HeaderEntry* entry, const HeaderEntry* labels,
-                                   const std::string& where) {
-  check(entry != nullptr && labels != nullptr, where, ": lacks the tensor ",
+                                   const std::string& context) {
+  check(entry != nullptr && labels != nullptr, context, ": lacks the tensor ",
         entry == nullptr ? kMoments : kLabels, ", expected a file of ./run encode");
-  check(labels->type == StoredType::i64 && labels->shape.rank() == 1, where, ": its labels are ",
+  check(labels->type == StoredType::i64 && labels->shape.rank() == 1, context, ": its labels are ",
         to_string(labels->type), " ", labels->shape, ", expected I64 [N]");
   const Shape& shape = entry->shape;
   const bool fits = entry->type == StoredType::f32 && shape.rank() == 4 &&
                     shape[0] == labels->shape[0] && shape.numel() > 0 && shape[1] % 2 == 0;
-  check(fits, where, ": its ", entry->name, " are ", to_string(entry->type), " ", shape,
+  check(fits, context, ": its ", entry->name, " are ", to_string(entry->type), " ", shape,
         ", expected F32 [N, 2C, h, w] with N = ", labels->shape[0], ", the number of its labels",
         labels->shape[0] == 0 ? ", at least 1" : "");
   return *entry;
 }
 
-std::vector<std::string> class_names(const Metadata& metadata, const std::string& where) {
+std::vector<std::string> class_names(const Metadata& metadata, const std::string& context) {
   const json names = parse_json(value_or(metadata, "classes", ""));
   const bool is_list = names.is_array() && std::all_of(names.begin(), names.end(),
                                                        [](const json& n) { return n.is_string(); });
-  check(is_list && !names.empty(), where, ": its metadata name no classes, expected a JSON list");
+  check(is_list && !names.empty(), context, ": its metadata name no classes, expected a JSON list");
   std::vector<std::string> classes;
   for (const json& name : names) classes.push_back(visible_text(name.get<std::string>()));
   return classes;
@@ -78,9 +78,9 @@ std::vector<std::string> class_names(const Metadata& metadata, const std::string
 }  // namespace
 
 LatentWriter::LatentWriter(const std::filesystem::path& path, LatentInfo info, std::int64_t count)
-    : where_(path.string()), info_(std::move(info)), file_(path), count_(count) {
+    : context_(path.string()), info_(std::move(info)), file_(path), count_(count) {
   const SafetensorsHeader header = header_of(info_, count);
-  const std::string text = format_header(header, where_);
+  const std::string text = format_header(header, context_);
   file_.append(text);
   labels_ = text.size() + header.entries[0].begin;
   moments_ = text.size() + header.entries[1].begin;
@@ -89,7 +89,7 @@ LatentWriter::LatentWriter(const std::filesystem::path& path, LatentInfo info, s
 
 void LatentWriter::write(const Tensor& moments, std::uint64_t start, const char* what) {
   const Shape expected = moments_shape(info_, moments.size(0));
-  check(moments.dtype() == DType::f32 && moments.shape() == expected, where_, ": got ", what, " ",
+  check(moments.dtype() == DType::f32 && moments.shape() == expected, context_, ": got ", what, " ",
         to_string(moments.dtype()), " ", moments.shape(), ", expected f32 ", expected);
   const auto row = static_cast<std::uint64_t>(info_.moments()) * sizeof(float);
   file_.write_at(start + static_cast<std::uint64_t>(added_) * row,
@@ -99,11 +99,12 @@ void LatentWriter::write(const Tensor& moments, std::uint64_t start, const char*
 void LatentWriter::add(const Tensor& moments, const Tensor& flipped, const Tensor& labels) {
   const NoGrad no_grad;
   const std::int64_t images = moments.size(0);
-  check(added_ + images <= count_, where_, ": got ", added_ + images, " images, expected ", count_);
-  check(labels.dtype() == DType::i64 && labels.shape() == Shape{images}, where_,
+  check(added_ + images <= count_, context_, ": got ", added_ + images, " images, expected ",
+        count_);
+  check(labels.dtype() == DType::i64 && labels.shape() == Shape{images}, context_,
         ": got labels of shape ", labels.shape(), ", expected i64 ", Shape{images});
   check(flipped.defined() == info_.has_flipped && (!flipped.defined() || flipped.size(0) == images),
-        where_, ": got ", kFlipped, " for ", flipped.defined() ? flipped.size(0) : 0,
+        context_, ": got ", kFlipped, " for ", flipped.defined() ? flipped.size(0) : 0,
         " images, expected ", info_.has_flipped ? images : 0);
   write(moments, moments_, kMoments);
   if (info_.has_flipped) write(flipped, flipped_, kFlipped);
@@ -113,7 +114,7 @@ void LatentWriter::add(const Tensor& moments, const Tensor& flipped, const Tenso
 }
 
 void LatentWriter::finish() {
-  check(added_ == count_, where_, ": got ", added_, " images, expected ", count_);
+  check(added_ == count_, context_, ": got ", added_, " images, expected ", count_);
   file_.finish();
 }
 

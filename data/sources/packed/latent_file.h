@@ -52,7 +52,7 @@ class LatentWriter {
  private:
   void write(const Tensor& moments, std::uint64_t start, const char* what);
 
-  std::string where_;
+  std::string context_;
   LatentInfo info_;
   NewFile file_;
   std::int64_t count_, added_ = 0;

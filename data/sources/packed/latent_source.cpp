@@ -27,11 +27,11 @@ void add_latent_source(Metadata& metadata, const LatentSource& source) {
   metadata[kPreparation] = source.preparation;
 }
 
-std::optional<LatentSource> latent_source(const Metadata& metadata, const std::string& where) {
+std::optional<LatentSource> latent_source(const Metadata& metadata, const std::string& context) {
   if (!metadata.contains(kHash)) return {};
   const std::string scale = value_or(metadata, kScale, "");
   const std::optional<double> number = parse_real(scale);
-  check(number && std::isfinite(*number) && *number > 0, where, ": its ", kScale, " is ",
+  check(number && std::isfinite(*number) && *number > 0, context, ": its ", kScale, " is ",
         in_quotes(scale), ", expected a positive number");
   return LatentSource{value_or(metadata, kVae, "unknown"), metadata.at(kHash), *number,
                       value_or(metadata, kPreparation, "")};

@@ -20,10 +20,10 @@ struct LatentSource {
 
 /// Adds the source to a file's metadata.
 void add_latent_source(Metadata& metadata, const LatentSource& source);
-/// Reads it back; empty if the metadata have none. Throws Error, starting with `where`, if it is
+/// Reads it back; empty if the metadata have none. Throws Error, starting with `context`, if it is
 /// incomplete or the scale is not a positive number.
 [[nodiscard]] std::optional<LatentSource> latent_source(const Metadata& metadata,
-                                                        const std::string& where);
+                                                        const std::string& context);
 
 /// A source and the file or flag that names it, for messages.
 struct NamedSource {

@@ -66,8 +66,8 @@ Trailer read_trailer(const ByteSource& file, const std::string& name) {
 }
 
 std::string part_of(const ByteSource& file, std::uint64_t offset, std::uint64_t size,
-                    const std::string& where) {
-  check(offset <= file.size() && size <= file.size() - offset, where, " is outside of the file");
+                    const std::string& context) {
+  check(offset <= file.size() && size <= file.size() - offset, context, " is outside of the file");
   return file.text_at(offset, size);
 }
 
@@ -86,17 +86,18 @@ ImageEntry read_entry(std::string_view bytes) {
 }
 
 void check_entry(const ImageEntry& entry, std::uint64_t file_bytes, std::size_t classes,
-                 const std::string& where) {
-  check(entry.offset <= file_bytes && entry.length <= file_bytes - entry.offset, where,
+                 const std::string& context) {
+  check(entry.offset <= file_bytes && entry.length <= file_bytes - entry.offset, context,
         " is outside of the file");
-  check(entry.label < classes, where, " has label ", entry.label, ", expected 0 to ", classes - 1);
-  check(entry.width >= 1 && entry.height >= 1, where, " has a size of ", entry.width, " x ",
+  check(entry.label < classes, context, " has label ", entry.label, ", expected 0 to ",
+        classes - 1);
+  check(entry.width >= 1 && entry.height >= 1, context, " has a size of ", entry.width, " x ",
         entry.height);
   const bool file = entry.encoding == Encoding::file;
-  check(file || entry.encoding == Encoding::rgb, where, " has the unknown encoding ",
+  check(file || entry.encoding == Encoding::rgb, context, " has the unknown encoding ",
         static_cast<std::uint32_t>(entry.encoding));
   const std::uint64_t area = std::uint64_t{entry.width} * entry.height;  // below 2^64
-  check(file || (area <= file_bytes && area * 3 == entry.length), where, " has ", entry.length,
+  check(file || (area <= file_bytes && area * 3 == entry.length), context, " has ", entry.length,
         " bytes, expected ", entry.width, " x ", entry.height, " x 3");
 }
 

@@ -76,7 +76,7 @@ bool is_holdable(const Shape& shape) {
 }
 
 Tensor read_array(const std::string& name, const NumpyLayout& layout, const ReadBytes& read,
-                  const std::string& where) {
+                  const std::string& context) {
   const StoredEntry elements{name, layout.type, Shape{layout.shape.numel()}};
   const Tensor flat = read_stored(
       elements,
@@ -84,7 +84,7 @@ Tensor read_array(const std::string& name, const NumpyLayout& layout, const Read
         read(into);
         if (layout.is_big_endian) reverse_elements(into, size_of(layout.type));
       },
-      where);
+      context);
   Strides strides = contiguous_strides(layout.shape);
   if (layout.is_fortran) {
     std::int64_t step = 1;
@@ -96,8 +96,8 @@ Tensor read_array(const std::string& name, const NumpyLayout& layout, const Read
   return flat.alias(layout.shape, strides).contiguous();
 }
 
-std::optional<NpyHeader> parse_npy_header(std::string_view start, const std::string& where) {
-  check(start.starts_with(kNpyMagic) && start.size() >= 12, where, ": is not an array of NumPy");
+std::optional<NpyHeader> parse_npy_header(std::string_view start, const std::string& context) {
+  check(start.starts_with(kNpyMagic) && start.size() >= 12, context, ": is not an array of NumPy");
   const auto byte = [&](std::size_t at) {
     return std::uint64_t{static_cast<unsigned char>(start[at])};
   };
@@ -105,13 +105,13 @@ std::optional<NpyHeader> parse_npy_header(std::string_view start, const std::str
   const std::uint64_t before = is_wide ? 12 : 10;
   const std::uint64_t length =
       byte(8) | byte(9) << 8 | (is_wide ? byte(10) << 16 | byte(11) << 24 : 0);
-  check(length <= kMaxNpyHeaderBytes - before, where, ": its header has ", length,
+  check(length <= kMaxNpyHeaderBytes - before, context, ": its header has ", length,
         " bytes, expected at most ", kMaxNpyHeaderBytes);
-  check(length <= start.size() - before, where, ": is truncated in its header");
+  check(length <= start.size() - before, context, ": is truncated in its header");
   const std::string_view dictionary = start.substr(before, length);
   const std::string_view type = value_of(dictionary, "descr");
   const std::optional<Shape> shape = shape_of(value_of(dictionary, "shape"));
-  check(!type.empty() && shape && is_holdable(*shape), where, ": its header is ",
+  check(!type.empty() && shape && is_holdable(*shape), context, ": its header is ",
         in_quotes(dictionary), ", expected descr, fortran_order and a shape of at most ",
         Shape::kMaxRank, " axes");
   if (type.size() < 4 || type.front() != '\'') return {};  // a list: records

@@ -31,7 +31,7 @@ struct NumpyLayout {
 
 /// The array as a tensor in C order. `read` fills a buffer with the stored elements.
 [[nodiscard]] Tensor read_array(const std::string& name, const NumpyLayout& layout,
-                                const ReadBytes& read, const std::string& where);
+                                const ReadBytes& read, const std::string& context);
 
 struct NpyHeader {
   NumpyLayout layout;
@@ -44,8 +44,8 @@ inline constexpr std::uint64_t kMaxNpyHeaderBytes = std::uint64_t{1} << 16;
 
 /// The header at the start of a .npy file: magic, version, length, and a Python dictionary with
 /// the keys descr, fortran_order and shape. Empty if the elements are of a type that cannot be read
-/// (texts, objects). Throws Error, starting with `where`, on anything else.
+/// (texts, objects). Throws Error, starting with `context`, on anything else.
 [[nodiscard]] std::optional<NpyHeader> parse_npy_header(std::string_view start,
-                                                        const std::string& where);
+                                                        const std::string& context);
 
 }  // namespace fovea

@@ -13,12 +13,12 @@ constexpr std::string_view kSuffix = ".npy";
 
 /// Zeros shrink a thousandfold, weights do not: without a limit a small file could fill any memory.
 void require_plausible(const std::map<std::string, ZipMember>& members, std::uint64_t file_size,
-                       const std::string& where) {
+                       const std::string& context) {
   constexpr std::uint64_t kMaxRatio = 16, kAlways = std::uint64_t{16} << 20;
   const std::uint64_t most = kMaxRatio * file_size + kAlways;
   std::uint64_t left = most;
   for (const auto& [name, member] : members) {
-    check(member.data_size <= left, where, ": its arrays would take more than ", most,
+    check(member.data_size <= left, context, ": its arrays would take more than ", most,
           " bytes, in a file of ", file_size);
     left -= member.data_size;
   }
@@ -37,10 +37,10 @@ bool is_npz(const ByteSource& source) {
   }
 }
 
-NpzFile::NpzFile(const ByteSource& source, std::string where)
-    : source_(source), where_(std::move(where)) {
-  const std::map<std::string, ZipMember> members = read_zip_directory(source_, where_);
-  require_plausible(members, source_.size(), where_);
+NpzFile::NpzFile(const ByteSource& source, std::string context)
+    : source_(source), context_(std::move(context)) {
+  const std::map<std::string, ZipMember> members = read_zip_directory(source_, context_);
+  require_plausible(members, source_.size(), context_);
   for (const auto& [name, member] : members) {
     if (name.ends_with(kSuffix)) {
       add(name.substr(0, name.size() - kSuffix.size()), member);
@@ -51,17 +51,17 @@ NpzFile::NpzFile(const ByteSource& source, std::string where)
 }
 
 void NpzFile::add(const std::string& name, const ZipMember& member) {
-  const std::string where = where_ + ": array " + in_quotes(name);
-  const std::string start = read_member_start(source_, member, kMaxNpyHeaderBytes, where);
-  const std::optional<NpyHeader> header = parse_npy_header(start, where);
+  const std::string context = context_ + ": array " + in_quotes(name);
+  const std::string start = read_member_start(source_, member, kMaxNpyHeaderBytes, context);
+  const std::optional<NpyHeader> header = parse_npy_header(start, context);
   if (!header) {
     others_.push_back(name);
     return;
   }
   const std::uint64_t needed = header->layout.bytes();
-  check(member.data_size == header->size + needed, where, ": has ", member.data_size - header->size,
-        " bytes of data, but ", to_string(header->layout.type), " of shape ", header->layout.shape,
-        " takes ", needed);
+  check(member.data_size == header->size + needed, context, ": has ",
+        member.data_size - header->size, " bytes of data, but ", to_string(header->layout.type),
+        " of shape ", header->layout.shape, " takes ", needed);
   entries_.push_back({name, header->layout.type, header->layout.shape});
   arrays_.push_back({member, *header});
 }
@@ -82,7 +82,7 @@ const StoredEntry* NpzFile::find(const std::string& name) const {
 
 std::size_t NpzFile::index_of(const std::string& name) const {
   const StoredEntry* const found = find(name);
-  check(found != nullptr, where_, ": has no array ", in_quotes(name));
+  check(found != nullptr, context_, ": has no array ", in_quotes(name));
   return static_cast<std::size_t>(found - entries_.data());
 }
 
@@ -102,27 +102,27 @@ Tensor NpzFile::read_rows(const std::string& name, std::int64_t first, std::int6
   const Array& array = arrays_[index];
   NumpyLayout layout = array.header.layout;
   const bool ok = has_rows(name) && first >= 0 && count >= 1 && first + count <= layout.shape[0];
-  check(ok, where_, ": array ", in_quotes(name), ": got rows ", first, " to ", first + count,
+  check(ok, context_, ": array ", in_quotes(name), ": got rows ", first, " to ", first + count,
         " of shape ", layout.shape);
   const std::uint64_t row_bytes = layout.bytes() / static_cast<std::uint64_t>(layout.shape[0]);
   const std::uint64_t start =
       array.member.offset + array.header.size + static_cast<std::uint64_t>(first) * row_bytes;
   layout.shape[0] = count;
   return read_array(
-      name, layout, [&](std::span<std::byte> into) { source_.read_at(start, into); }, where_);
+      name, layout, [&](std::span<std::byte> into) { source_.read_at(start, into); }, context_);
 }
 
 Tensor NpzFile::read(const StoredEntry& entry, const Array& array) const {
-  const std::string where = where_ + ": array " + in_quotes(entry.name);
+  const std::string context = context_ + ": array " + in_quotes(entry.name);
   std::string unpacked;
-  if (array.member.is_deflated) unpacked = read_member(source_, array.member, where);
-  const MemoryBytes in_memory(unpacked, where);
+  if (array.member.is_deflated) unpacked = read_member(source_, array.member, context);
+  const MemoryBytes in_memory(unpacked, context);
   const ByteSource& from = array.member.is_deflated ? in_memory : source_;
   const std::uint64_t start =
       array.header.size + (array.member.is_deflated ? 0 : array.member.offset);
   return read_array(
       entry.name, array.header.layout,
-      [&](std::span<std::byte> into) { from.read_at(start, into); }, where_);
+      [&](std::span<std::byte> into) { from.read_at(start, into); }, context_);
 }
 
 }  // namespace fovea

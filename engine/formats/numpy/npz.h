@@ -18,9 +18,9 @@ namespace fovea {
 /// The arrays of a file by name, without ".npy". Data are read on demand.
 class NpzFile {
  public:
-  /// Reads the headers of all arrays. Throws Error, starting with `where`, on malformed input.
+  /// Reads the headers of all arrays. Throws Error, starting with `context`, on malformed input.
   /// `source` must outlive this object.
-  NpzFile(const ByteSource& source, std::string where);
+  NpzFile(const ByteSource& source, std::string context);
 
   [[nodiscard]] const std::vector<StoredEntry>& entries() const { return entries_; }
   /// The entry of an array; null if there is none of that name.
@@ -49,7 +49,7 @@ class NpzFile {
   [[nodiscard]] std::size_t index_of(const std::string& name) const;
 
   const ByteSource& source_;
-  std::string where_;
+  std::string context_;
   std::vector<StoredEntry> entries_;
   std::vector<Array> arrays_;  ///< in the order of entries_
   std::vector<std::string> others_;

@@ -38,14 +38,15 @@ std::optional<std::string> latin1_of(std::string_view text) {
   return bytes;
 }
 
-std::vector<std::int64_t> shape_of(const Pickle& pickle, PickleRef ref, const std::string& where) {
+std::vector<std::int64_t> shape_of(const Pickle& pickle, PickleRef ref,
+                                   const std::string& context) {
   const PickleValue& tuple = pickle.at(ref);
-  check(tuple.kind == PickleKind::tuple, where, ": its shape is ", describe_value(pickle, ref));
+  check(tuple.kind == PickleKind::tuple, context, ": its shape is ", describe_value(pickle, ref));
   std::vector<std::int64_t> shape;
   for (const PickleRef item : tuple.items) {
     const PickleValue& size = pickle.at(item);
-    check(size.kind == PickleKind::integer && size.integer >= 0, where, ": a size of its shape is ",
-          describe_value(pickle, item), ", expected 0 or more");
+    check(size.kind == PickleKind::integer && size.integer >= 0, context,
+          ": a size of its shape is ", describe_value(pickle, item), ", expected 0 or more");
     shape.push_back(size.integer);
   }
   return shape;
@@ -86,10 +87,10 @@ std::optional<std::pair<std::string, std::string>> numpy_dtype_of(const Pickle& 
   return {{name, bytes_of(pickle, pickle.at(state->second).items[1]).value_or("")}};
 }
 
-void require_u8(const Pickle& pickle, PickleRef dtype, const std::string& where) {
+void require_u8(const Pickle& pickle, PickleRef dtype, const std::string& context) {
   const auto type = numpy_dtype_of(pickle, dtype);
   const std::string name = type ? type->first : "";
-  check(name == "u1", where, ": is an array of ", name.empty() ? "an unknown type" : name,
+  check(name == "u1", context, ": is an array of ", name.empty() ? "an unknown type" : name,
         ", expected u1 (bytes)");
 }
 
@@ -137,21 +138,22 @@ std::optional<PickleRef> find_key(const Pickle& pickle, PickleRef dictionary,
   return {};
 }
 
-NumpyBytes numpy_bytes_of(const Pickle& pickle, PickleRef ref, const std::string& where) {
+NumpyBytes numpy_bytes_of(const Pickle& pickle, PickleRef ref, const std::string& context) {
   const std::optional<Parts> parts = find_parts(pickle, ref);
-  check(parts.has_value(), where, ": is ", describe_value(pickle, ref), ", expected a NumPy array");
-  require_u8(pickle, parts->dtype, where);
-  NumpyBytes array{shape_of(pickle, parts->shape, where), {}};
-  check(!parts->is_fortran || array.shape.size() < 2, where,
+  check(parts.has_value(), context, ": is ", describe_value(pickle, ref),
+        ", expected a NumPy array");
+  require_u8(pickle, parts->dtype, context);
+  NumpyBytes array{shape_of(pickle, parts->shape, context), {}};
+  check(!parts->is_fortran || array.shape.size() < 2, context,
         ": is in Fortran order, expected C order (numpy.ascontiguousarray)");
   std::optional<std::string> bytes = bytes_of(pickle, parts->bytes);
-  check(bytes.has_value(), where, ": its bytes are ", describe_value(pickle, parts->bytes));
+  check(bytes.has_value(), context, ": its bytes are ", describe_value(pickle, parts->bytes));
   std::int64_t count = 1;
   bool overflow = false;
   for (const std::int64_t size : array.shape) {
     overflow = overflow || __builtin_mul_overflow(count, size, &count);
   }
-  check(!overflow && static_cast<std::uint64_t>(count) == bytes->size(), where, ": has ",
+  check(!overflow && static_cast<std::uint64_t>(count) == bytes->size(), context, ": has ",
         bytes->size(), " bytes, which does not match its shape");
   array.bytes = std::move(*bytes);
   return array;

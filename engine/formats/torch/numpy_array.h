@@ -34,9 +34,9 @@ struct NumpyBytes {
   std::string bytes;  ///< elements in C order: the last axis varies fastest
 };
 
-/// An array of u8. Throws Error, starting with `where`, on any other value and when the number of
+/// An array of u8. Throws Error, starting with `context`, on any other value and when the number of
 /// bytes does not match the shape.
 [[nodiscard]] NumpyBytes numpy_bytes_of(const Pickle& pickle, PickleRef ref,
-                                        const std::string& where);
+                                        const std::string& context);
 
 }  // namespace fovea

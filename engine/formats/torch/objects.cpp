@@ -56,22 +56,22 @@ std::optional<StoredType> type_of_dtype(std::string_view name) {
 /// Reads the arguments of a call, or the parts of a persistent id, by position.
 class Arguments {
  public:
-  Arguments(const Pickle& pickle, const PickleValue& tuple, const std::string& where)
-      : pickle_(pickle), tuple_(tuple), where_(where) {}
+  Arguments(const Pickle& pickle, const PickleValue& tuple, const std::string& context)
+      : pickle_(pickle), tuple_(tuple), context_(context) {}
 
   [[nodiscard]] std::size_t size() const { return tuple_.items.size(); }
   [[nodiscard]] PickleRef ref(std::size_t i) const {
-    check(i < size(), where_, ": is built from ", size(), " values, expected more");
+    check(i < size(), context_, ": is built from ", size(), " values, expected more");
     return tuple_.items[i];
   }
   [[nodiscard]] const PickleValue& of(std::size_t i, PickleKind kind, std::string_view what) const {
     const PickleValue& value = pickle_.at(ref(i));
-    check(value.kind == kind, where_, ": its ", what, " is ", describe_value(pickle_, ref(i)));
+    check(value.kind == kind, context_, ": its ", what, " is ", describe_value(pickle_, ref(i)));
     return value;
   }
   [[nodiscard]] std::int64_t count(std::size_t i, std::string_view what) const {
     const std::int64_t value = of(i, PickleKind::integer, what).integer;
-    check(value >= 0, where_, ": its ", what, " is ", value);
+    check(value >= 0, context_, ": its ", what, " is ", value);
     return value;
   }
   /// A tuple, or a torch.Size made from one.
@@ -83,12 +83,12 @@ class Arguments {
       if (arguments.items.size() == 1) at = arguments.items[0];
     }
     const PickleValue& tuple = pickle_.at(at);
-    check(tuple.kind == PickleKind::tuple, where_, ": its ", what, " is ",
+    check(tuple.kind == PickleKind::tuple, context_, ": its ", what, " is ",
           describe_value(pickle_, at));
-    check(tuple.items.size() <= Shape::kMaxRank, where_, ": its ", what, " has ",
+    check(tuple.items.size() <= Shape::kMaxRank, context_, ": its ", what, " has ",
           tuple.items.size(), " axes, expected at most ", Shape::kMaxRank);
     Shape shape;
-    const Arguments numbers(pickle_, tuple, where_);
+    const Arguments numbers(pickle_, tuple, context_);
     for (std::size_t axis = 0; axis < numbers.size(); ++axis) {
       shape.push_back(numbers.count(axis, what));
     }
@@ -98,7 +98,7 @@ class Arguments {
  private:
   const Pickle& pickle_;
   const PickleValue& tuple_;
-  const std::string& where_;
+  const std::string& context_;
 };
 
 /// A function and its arguments.
@@ -137,8 +137,8 @@ bool is_tensor_call(std::string_view name) {
 }
 
 /// Sets `first` and `last`; throws when they lie outside of the storage.
-void locate(TorchTensor& tensor, std::int64_t offset, const std::string& where) {
-  check(tensor.strides.rank() == tensor.shape.rank(), where, ": has the shape ", tensor.shape,
+void locate(TorchTensor& tensor, std::int64_t offset, const std::string& context) {
+  check(tensor.strides.rank() == tensor.shape.rank(), context, ": has the shape ", tensor.shape,
         " and the strides ", tensor.strides);
   std::int64_t count = 1, largest = 1;  // `largest`: the count with sizes of 0 taken as 1
   bool overflow = false;
@@ -146,14 +146,14 @@ void locate(TorchTensor& tensor, std::int64_t offset, const std::string& where) 
     overflow |= __builtin_mul_overflow(largest, std::max<std::int64_t>(size, 1), &largest);
     count = overflow ? 1 : count * size;
   }
-  check(!overflow && largest <= std::numeric_limits<std::int64_t>::max() / 8, where,
+  check(!overflow && largest <= std::numeric_limits<std::int64_t>::max() / 8, context,
         ": has the shape ", tensor.shape, ", which needs more bytes than 64 bits can count");
   tensor.first = offset;
   tensor.last = offset - 1;
   if (count == 0) return;
   const auto range = element_range(tensor.shape, tensor.strides, offset);
   const std::uint64_t capacity = tensor.storage.bytes / size_of(tensor.type);
-  check(range && static_cast<std::uint64_t>(range->second) < capacity, where, ": of shape ",
+  check(range && static_cast<std::uint64_t>(range->second) < capacity, context, ": of shape ",
         tensor.shape, " with the strides ", tensor.strides, " from element ", offset,
         " reaches beyond a storage of ", capacity, " elements");
   tensor.last = range->second;
@@ -161,56 +161,58 @@ void locate(TorchTensor& tensor, std::int64_t offset, const std::string& where) 
 
 /// _rebuild_tensor(storage, offset, sizes, strides); _v2 appends (requires_grad, hooks, metadata),
 /// _v3 (requires_grad, hooks, dtype, metadata).
-TorchTensor rebuild_tensor(const Pickle& pickle, PickleRef call, const std::string& where) {
-  const Arguments arguments(pickle, arguments_of(pickle, call), where);
+TorchTensor rebuild_tensor(const Pickle& pickle, PickleRef call, const std::string& context) {
+  const Arguments arguments(pickle, arguments_of(pickle, call), context);
   const bool is_v3 = called(pickle, call).ends_with("_v3");
-  const auto storage = storage_of(pickle, arguments.ref(0), where);
-  check(storage.has_value(), where, ": its storage is ", describe_value(pickle, arguments.ref(0)));
+  const auto storage = storage_of(pickle, arguments.ref(0), context);
+  check(storage.has_value(), context, ": its storage is ",
+        describe_value(pickle, arguments.ref(0)));
   TorchTensor tensor;
   tensor.storage = *storage;
   std::optional<StoredType> type = storage->type;
   if (is_v3) {
     const std::string& dtype = arguments.of(6, PickleKind::global, "dtype").text;
     type = type_of_dtype(dtype);
-    check(type.has_value(), where, ": is of ", in_quotes(dtype), ", which cannot be read");
+    check(type.has_value(), context, ": is of ", in_quotes(dtype), ", which cannot be read");
   }
-  check(type.has_value(), where, ": its storage does not specify its type");
+  check(type.has_value(), context, ": its storage does not specify its type");
   tensor.type = *type;
   const std::size_t metadata = is_v3 ? 7 : 6;  // e.g. the flag that all values are negated
   if (arguments.size() > metadata) {
     const PickleValue& value = pickle.at(arguments.ref(metadata));
     check(value.kind == PickleKind::none || (value.kind == PickleKind::dict && value.items.empty()),
-          where, ": is a view that strides cannot describe; save a clone() of it");
+          context, ": is a view that strides cannot describe; save a clone() of it");
   }
   tensor.shape = arguments.sizes(2, "shape");
   tensor.strides = arguments.sizes(3, "strides");
-  locate(tensor, arguments.count(1, "offset"), where);
+  locate(tensor, arguments.count(1, "offset"), context);
   return tensor;
 }
 
 }  // namespace
 
 std::optional<TorchStorage> storage_of(const Pickle& pickle, PickleRef ref,
-                                       const std::string& where) {
+                                       const std::string& context) {
   if (pickle.at(ref).kind != PickleKind::persistent) return {};
   const PickleValue& id = pickle.at(pickle.at(ref).items[0]);
   if (id.kind != PickleKind::tuple || id.items.empty()) return {};
   if (pickle.at(id.items[0]).text != "storage") return {};
-  const Arguments arguments(pickle, id, where);
+  const Arguments arguments(pickle, id, context);
   const std::string& name = arguments.of(1, PickleKind::global, "storage's class").text;
   const std::string& key = arguments.of(2, PickleKind::text, "storage's key").text;
-  check(key.size() <= kLongestKey, where, ": its storage's key has ", key.size(), " bytes");
+  check(key.size() <= kLongestKey, context, ": its storage's key has ", key.size(), " bytes");
   TorchStorage storage{key, type_of_storage(name)};
   const bool is_untyped = name == "torch.storage.UntypedStorage" || name == "torch.UntypedStorage";
-  check(storage.type || is_untyped, where, ": is in a ", in_quotes(name), ", which cannot be read");
+  check(storage.type || is_untyped, context, ": is in a ", in_quotes(name),
+        ", which cannot be read");
   const bool is_whole =
       arguments.size() <= 5 || pickle.at(arguments.ref(5)).kind == PickleKind::none;
-  check(is_whole, where,
+  check(is_whole, context,
         ": is in a part of a storage, as written by PyTorch before 0.4; save it again");
   const auto count = static_cast<std::uint64_t>(arguments.count(4, "storage's size"));
   const bool overflow = __builtin_mul_overflow(
       count, storage.type ? size_of(*storage.type) : std::uint64_t{1}, &storage.bytes);
-  check(!overflow, where, ": its storage has ", count,
+  check(!overflow, context, ": its storage has ", count,
         " elements, which need more bytes than 64 bits can count");
   return storage;
 }
@@ -220,12 +222,13 @@ bool is_tensor(const Pickle& pickle, PickleRef ref) {
   return is_tensor_call(name) || is_parameter_call(name);
 }
 
-TorchTensor tensor_of(const Pickle& pickle, PickleRef ref, const std::string& where) {
+TorchTensor tensor_of(const Pickle& pickle, PickleRef ref, const std::string& context) {
   if (is_parameter_call(called(pickle, ref))) {
-    ref = Arguments(pickle, arguments_of(pickle, ref), where).ref(0);
+    ref = Arguments(pickle, arguments_of(pickle, ref), context).ref(0);
   }
-  check(is_tensor_call(called(pickle, ref)), where, ": is built by ", describe_value(pickle, ref));
-  return rebuild_tensor(pickle, ref, where);
+  check(is_tensor_call(called(pickle, ref)), context, ": is built by ",
+        describe_value(pickle, ref));
+  return rebuild_tensor(pickle, ref, context);
 }
 
 std::string describe_value(const Pickle& pickle, PickleRef ref) {

@@ -28,15 +28,16 @@ struct TorchTensor {
 };
 
 /// The storage of a persistent id ("storage", class, key, device, count); empty for anything else.
-/// Throws Error, starting with `where`, on storages that cannot be read.
+/// Throws Error, starting with `context`, on storages that cannot be read.
 [[nodiscard]] std::optional<TorchStorage> storage_of(const Pickle& pickle, PickleRef ref,
-                                                     const std::string& where);
+                                                     const std::string& context);
 
 /// Whether a value is a tensor or parameter: a call of one of PyTorch's rebuild functions.
 [[nodiscard]] bool is_tensor(const Pickle& pickle, PickleRef ref);
-/// The tensor of such a call. Throws Error, starting with `where`, unless it lies entirely in its
+/// The tensor of such a call. Throws Error, starting with `context`, unless it lies entirely in its
 /// storage.
-[[nodiscard]] TorchTensor tensor_of(const Pickle& pickle, PickleRef ref, const std::string& where);
+[[nodiscard]] TorchTensor tensor_of(const Pickle& pickle, PickleRef ref,
+                                    const std::string& context);
 
 /// The kind of a value, for messages: "a text", "an argparse.Namespace".
 [[nodiscard]] std::string describe_value(const Pickle& pickle, PickleRef ref);

@@ -30,9 +30,9 @@ std::uint64_t magic_end(const ByteSource& source) {
 /// The consecutive pickles of a file after the magic number.
 class Stream {
  public:
-  Stream(const ByteSource& source, const std::string& where)
+  Stream(const ByteSource& source, const std::string& context)
       : source_(source),
-        where_(where),
+        context_(context),
         start_(magic_end(source)),
         text_(source.text_at(start_, std::min(source.size() - start_, kFirstBytes))) {}
 
@@ -40,7 +40,7 @@ class Stream {
     const std::uint64_t most = std::min(source_.size() - start_, kMaxPickleBytes);
     while (true) {
       try {
-        Pickle pickle = parse_pickle(std::string_view(text_).substr(used_), where_);
+        Pickle pickle = parse_pickle(std::string_view(text_).substr(used_), context_);
         used_ += pickle.end;
         return pickle;
       } catch (const Error&) {  // perhaps it only goes on beyond what was read
@@ -54,7 +54,7 @@ class Stream {
 
  private:
   const ByteSource& source_;
-  const std::string& where_;
+  const std::string& context_;
   std::uint64_t start_;
   std::string text_;
   std::size_t used_ = 0;
@@ -62,22 +62,22 @@ class Stream {
 
 /// All storages that the object refers to. The data section stores their element counts, not their
 /// sizes in bytes.
-std::map<std::string, TorchStorage> storages_of(const Pickle& object, const std::string& where) {
+std::map<std::string, TorchStorage> storages_of(const Pickle& object, const std::string& context) {
   std::map<std::string, TorchStorage> storages;
   for (PickleRef ref = 0; ref < object.values.size(); ++ref) {
-    const auto storage = storage_of(object, ref, where);
+    const auto storage = storage_of(object, ref, context);
     if (!storage) continue;
     const auto [found, is_new] = storages.emplace(storage->key, *storage);
     check(is_new || (found->second.type == storage->type && found->second.bytes == storage->bytes),
-          where, ": names the storage ", in_quotes(storage->key), " as two different storages");
+          context, ": names the storage ", in_quotes(storage->key), " as two different storages");
   }
   return storages;
 }
 
 /// Reads the element count that precedes the data.
 ByteRange read_range(const ByteSource& source, std::uint64_t at, const TorchStorage& storage,
-                     const std::string& where) {
-  const std::string named = where + ": the storage " + in_quotes(storage.key) + " ";
+                     const std::string& context) {
+  const std::string named = context + ": the storage " + in_quotes(storage.key) + " ";
   std::uint64_t count = 0;
   check(sizeof(count) <= source.size() - at, named, "is missing (is the file truncated?)");
   source.read_at(at, std::as_writable_bytes(std::span(&count, 1)));
@@ -93,28 +93,28 @@ ByteRange read_range(const ByteSource& source, std::uint64_t at, const TorchStor
 
 bool has_old_form(const ByteSource& source) { return magic_end(source) > 0; }
 
-TorchContents open_old_form(const ByteSource& source, const std::string& where) {
-  Stream stream(source, where);
+TorchContents open_old_form(const ByteSource& source, const std::string& context) {
+  Stream stream(source, context);
   const Pickle protocol = stream.next();
-  check(protocol.at(protocol.root).integer == kProtocol, where, ": is of protocol ",
+  check(protocol.at(protocol.root).integer == kProtocol, context, ": is of protocol ",
         protocol.at(protocol.root).integer, ", expected ", kProtocol);
   static_cast<void>(stream.next());  // the writer's system; numbers are little-endian on all
   TorchContents contents;
   contents.object = stream.next();
   const Pickle keys = stream.next();
-  check(keys.at(keys.root).kind == PickleKind::list, where, ": has no list of storages");
-  const std::map<std::string, TorchStorage> storages = storages_of(contents.object, where);
+  check(keys.at(keys.root).kind == PickleKind::list, context, ": has no list of storages");
+  const std::map<std::string, TorchStorage> storages = storages_of(contents.object, context);
   std::uint64_t at = stream.at();
   for (const PickleRef ref : keys.at(keys.root).items) {
     const auto named = storages.find(keys.at(ref).text);
-    check(named != storages.end(), where, ": contains the storage ", in_quotes(keys.at(ref).text),
+    check(named != storages.end(), context, ": contains the storage ", in_quotes(keys.at(ref).text),
           ", which its object does not reference");
-    const ByteRange range = read_range(source, at, named->second, where);
-    check(contents.storages.emplace(named->first, range).second, where, ": contains the storage ",
+    const ByteRange range = read_range(source, at, named->second, context);
+    check(contents.storages.emplace(named->first, range).second, context, ": contains the storage ",
           in_quotes(named->first), " twice");
     at = range.offset + range.size;
   }
-  check(at == source.size(), where, ": ", source.size() - at, " bytes follow its last storage");
+  check(at == source.size(), context, ": ", source.size() - at, " bytes follow its last storage");
   return contents;
 }
 
@@ -124,11 +124,11 @@ bool has_plain_pickle(const ByteSource& source) {
   return start[0] == '\x80' && start[1] >= 2 && start[1] <= 5;
 }
 
-TorchContents open_plain_pickle(const ByteSource& source, const std::string& where) {
-  check(source.size() <= kMaxPickleBytes, where, ": is a pickle of ", source.size(),
+TorchContents open_plain_pickle(const ByteSource& source, const std::string& context) {
+  check(source.size() <= kMaxPickleBytes, context, ": is a pickle of ", source.size(),
         " bytes, expected at most ", kMaxPickleBytes);
   TorchContents contents;
-  contents.object = parse_pickle(source.text_at(0, source.size()), where);
+  contents.object = parse_pickle(source.text_at(0, source.size()), context);
   return contents;
 }
 

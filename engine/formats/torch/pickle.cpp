@@ -25,7 +25,7 @@ std::string_view name_of_opcode(unsigned char code) {
 
 class Machine {
  public:
-  Machine(std::string_view bytes, const std::string& where) : code_(bytes, where) {}
+  Machine(std::string_view bytes, const std::string& context) : code_(bytes, context) {}
 
   Pickle run() {
     while (!stopped_) {
@@ -209,7 +209,7 @@ class Machine {
 
   [[noreturn]] void refuse(unsigned char code) const {
     const std::string_view name = name_of_opcode(code);
-    fail(code_.where(), ": the pickle has the instruction ",
+    fail(code_.context(), ": the pickle has the instruction ",
          name.empty() ? "of code " + std::to_string(code) : std::string(name), " at byte ",
          code_.start(),
          ", which protocols 2 to 5 do not use; in Python, load the file and save it again");
@@ -389,8 +389,8 @@ class Machine {
 
 }  // namespace
 
-Pickle parse_pickle(std::string_view bytes, const std::string& where, std::uint64_t most_bytes) {
-  return Machine(bytes.substr(0, most_bytes), where).run();
+Pickle parse_pickle(std::string_view bytes, const std::string& context, std::uint64_t most_bytes) {
+  return Machine(bytes.substr(0, most_bytes), context).run();
 }
 
 }  // namespace fovea

@@ -62,10 +62,10 @@ inline constexpr std::size_t kMaxPickleValues = std::size_t{1} << 22;
 inline constexpr std::size_t kMaxPickleMarks = 1000;
 
 /// Parses the pickle at the start of `bytes`, at most `most_bytes` long. Supports what Python
-/// writes in protocols 2 to 5. Throws Error, starting with `where`, with the position and name of
+/// writes in protocols 2 to 5. Throws Error, starting with `context`, with the position and name of
 /// any other instruction (the text forms of protocols 0 and 1), and on bytes that are not a pickle.
 /// No step recurses, so no input can overflow the stack.
-[[nodiscard]] Pickle parse_pickle(std::string_view bytes, const std::string& where,
+[[nodiscard]] Pickle parse_pickle(std::string_view bytes, const std::string& context,
                                   std::uint64_t most_bytes = kMaxPickleBytes);
 
 }  // namespace fovea

@@ -14,18 +14,18 @@ namespace fovea {
 class PickleCode {
  public:
   /// Both must outlive the reader.
-  PickleCode(std::string_view bytes, const std::string& where) : bytes_(bytes), where_(where) {}
+  PickleCode(std::string_view bytes, const std::string& context) : bytes_(bytes), context_(context) {}
 
   void begin_instruction() { start_ = position_; }
   [[nodiscard]] std::size_t start() const { return start_; }  ///< of the current instruction
   [[nodiscard]] std::size_t position() const { return position_; }
   [[nodiscard]] std::size_t left() const { return bytes_.size() - position_; }
-  [[nodiscard]] const std::string& where() const { return where_; }
+  [[nodiscard]] const std::string& context() const { return context_; }
 
   /// Throws Error unless `ok`.
   template <class... Parts>
   void require(bool ok, const Parts&... parts) const {
-    if (!ok) fail(where_, ": the pickle ", parts..., " (at byte ", start_, ")");
+    if (!ok) fail(context_, ": the pickle ", parts..., " (at byte ", start_, ")");
   }
 
   std::string take(std::uint64_t count) {
@@ -55,7 +55,7 @@ class PickleCode {
 
  private:
   std::string_view bytes_;
-  const std::string& where_;
+  const std::string& context_;
   std::size_t position_ = 0, start_ = 0;
 };
 

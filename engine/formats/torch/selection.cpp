@@ -68,7 +68,7 @@ int evidence_of(const Pickle& pickle, PickleRef value) {
 }
 
 /// Adds the place's value if it may be a set of weights.
-void judge(const Pickle& pickle, std::size_t index, Choices& found, const std::string& where) {
+void judge(const Pickle& pickle, std::size_t index, Choices& found, const std::string& context) {
   const PickleRef ref = found.places[index].ref;
   Choice choice{index, 0, 0};
   const auto count = [&](PickleRef value) {
@@ -78,8 +78,9 @@ void judge(const Pickle& pickle, std::size_t index, Choices& found, const std::s
     }
   };
   if (is_module(pickle, ref)) {
-    check(++found.modules <= kMaxModules, where, ": contains more than ", kMaxModules, " modules");
-    for (const NamedValue& weight : named_values(pickle, ref, where).weights) count(weight.value);
+    check(++found.modules <= kMaxModules, context, ": contains more than ", kMaxModules,
+          " modules");
+    for (const NamedValue& weight : named_values(pickle, ref, context).weights) count(weight.value);
   } else {
     const std::vector<PickleRef>& items = pickle.entries(ref);
     for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
@@ -99,12 +100,12 @@ bool may_contain(const Pickle& pickle, PickleRef ref) {
          !pickle.attributes(ref).empty();
 }
 
-Choices find_choices(const Pickle& pickle, const std::string& where) {
+Choices find_choices(const Pickle& pickle, const std::string& context) {
   Choices found{{{0, nullptr, 0, pickle.root, 0}}};
   std::set<PickleRef> seen{pickle.root};
   for (std::size_t i = 0; i < found.places.size(); ++i) {
     const ValuePlace place = found.places[i];
-    judge(pickle, i, found, where);
+    judge(pickle, i, found, context);
     if (place.names == kMaxNames || is_module(pickle, place.ref)) continue;
     for_each_inside(pickle, place.ref,
                     [&](const std::string* name, std::size_t index, PickleRef value) {
@@ -185,8 +186,9 @@ std::optional<PickleRef> follow(const Pickle& pickle, std::string_view key) {
 }
 
 /// Explains why a file has no candidate at all.
-[[noreturn]] void complain(const Pickle& pickle, const std::string& where) {
-  check(may_contain(pickle, pickle.root), where, ": contains ", describe_value(pickle, pickle.root),
+[[noreturn]] void complain(const Pickle& pickle, const std::string& context) {
+  check(may_contain(pickle, pickle.root), context, ": contains ",
+        describe_value(pickle, pickle.root),
         ", expected a dictionary of tensors, as torch.save(model.state_dict(), FILE) writes it");
   std::string names;
   for_each_inside(
@@ -195,14 +197,14 @@ std::optional<PickleRef> follow(const Pickle& pickle, std::string_view key) {
         names += (names.empty() ? "" : ", ") + in_quotes(name ? *name : std::to_string(index)) +
                  " is " + describe_value(pickle, value);
       });
-  fail(where, ": contains no dictionary of tensors", names.empty() ? "" : "; ", names);
+  fail(context, ": contains no dictionary of tensors", names.empty() ? "" : "; ", names);
 }
 
 /// Looks for averages under the names that timm, DeiT and DiT give them.
-std::optional<Selection> find_averages(const Pickle& pickle, const std::string& where) {
+std::optional<Selection> find_averages(const Pickle& pickle, const std::string& context) {
   for (const char* const name : {"state_dict_ema", "model_ema", "ema"}) {
     const std::optional<PickleRef> named = follow(pickle, name);
-    if (named && !named_values(pickle, *named, where).weights.empty())
+    if (named && !named_values(pickle, *named, context).weights.empty())
       return Selection{*named, true};
   }
   return {};
@@ -210,34 +212,35 @@ std::optional<Selection> find_averages(const Pickle& pickle, const std::string& 
 
 }  // namespace
 
-Selection select_dictionary(const Pickle& pickle, const WeightsKey& key, const std::string& where) {
-  Choices all = find_choices(pickle, where);
+Selection select_dictionary(const Pickle& pickle, const WeightsKey& key,
+                            const std::string& context) {
+  Choices all = find_choices(pickle, context);
   drop_wrappers(all);
   const std::size_t count = all.choices.size();
   const bool keyless = key.name.empty() && !key.is_averaged;
   if ((key.is_averaged || key.prefers_averaged) && key.name.empty()) {
-    if (const auto averages = find_averages(pickle, where)) return *averages;
+    if (const auto averages = find_averages(pickle, context)) return *averages;
   }
   std::string misses = " is not in it";
   if (!key.name.empty()) {
     if (const std::optional<PickleRef> named = follow(pickle, key.name)) {
-      if (!named_values(pickle, *named, where).weights.empty()) return {*named, true};
+      if (!named_values(pickle, *named, context).weights.empty()) return {*named, true};
       misses = " is " + describe_value(pickle, *named) + " without tensors";
     }
   }
-  if (count == 0) complain(pickle, where);
+  if (count == 0) complain(pickle, context);
   if (count == 1) {
     const ValuePlace& only = all.places[all.choices.front().place];
     if (keyless || key.is_shared || only.names == 0) return {only.ref};
   }
   if (keyless) {
-    fail(where, ": contains ", count, " dictionaries of tensors; --weights-key selects one of ",
+    fail(context, ": contains ", count, " dictionaries of tensors; --weights-key selects one of ",
          list_of(all));
   }
-  check(!key.name.empty(), where,
+  check(!key.name.empty(), context,
         ": has no averaged weights, state_dict_ema, model_ema or ema, but ", list_of(all),
         "; leave out --use-ema, or select one with --weights-key");
-  fail(where, ": ", in_quotes(key.name), misses, ", expected one of ", list_of(all));
+  fail(context, ": ", in_quotes(key.name), misses, ", expected one of ", list_of(all));
 }
 
 }  // namespace fovea

@@ -14,8 +14,8 @@ struct Selection {
 };
 
 /// The dictionary that `key` selects, by the rules of TorchDictionary. Throws Error, starting with
-/// `where`, that lists the candidates.
+/// `context`, that lists the candidates.
 [[nodiscard]] Selection select_dictionary(const Pickle& pickle, const WeightsKey& key,
-                                          const std::string& where);
+                                          const std::string& context);
 
 }  // namespace fovea

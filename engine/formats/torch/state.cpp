@@ -40,15 +40,16 @@ bool is_python_module(const Pickle& pickle, PickleRef ref) {
 /// Collects the weights of a module part by part.
 class ModuleReader {
  public:
-  ModuleReader(const Pickle& pickle, const std::string& where) : pickle_(pickle), where_(where) {}
+  ModuleReader(const Pickle& pickle, const std::string& context)
+      : pickle_(pickle), context_(context) {}
 
   NamedValues read(PickleRef module) {
     open_.push_back({"", module, 0});
     for (std::size_t parts = 0; !open_.empty(); ++parts) {
-      check(parts < kMaxParts, where_, ": its module has more than ", kMaxParts, " parts");
+      check(parts < kMaxParts, context_, ": its module has more than ", kMaxParts, " parts");
       const Part part = open_.back();
       open_.pop_back();
-      check(part.depth < kMaxDepth && part.prefix.size() < kMaxNameBytes, where_,
+      check(part.depth < kMaxDepth && part.prefix.size() < kMaxNameBytes, context_,
             ": its modules are nested more than ", kMaxDepth, " deep, or contain themselves");
       if (is_python_module(pickle_, part.module)) {
         read_python(part);
@@ -99,18 +100,19 @@ class ModuleReader {
       if (key.kind != PickleKind::text || key.text.size() > kMaxNameBytes) continue;
       const PickleRef value = items[i + 1];
       if (is_weight(pickle_, value) && !left_out.contains(key.text)) {
-        check(found_.weights.size() < kMaxParts, where_, ": its module has more than ", kMaxParts,
+        check(found_.weights.size() < kMaxParts, context_, ": its module has more than ", kMaxParts,
               " tensors");
         found_.weights.push_back({part.prefix + key.text, value});
       } else if (is_module(pickle_, value)) {
-        check(open_.size() < kMaxParts, where_, ": its module has more than ", kMaxParts, " parts");
+        check(open_.size() < kMaxParts, context_, ": its module has more than ", kMaxParts,
+              " parts");
         open_.push_back({part.prefix + key.text + ".", value, part.depth + 1});
       }
     }
   }
 
   const Pickle& pickle_;
-  const std::string& where_;
+  const std::string& context_;
   std::vector<Part> open_;  ///< parts that are still to be read
   NamedValues found_;
 };
@@ -141,15 +143,15 @@ bool is_float_weight(const Pickle& pickle, PickleRef ref) {
   }
 }
 
-NamedValues named_values(const Pickle& pickle, PickleRef ref, const std::string& where) {
-  if (is_module(pickle, ref)) return ModuleReader(pickle, where).read(ref);
+NamedValues named_values(const Pickle& pickle, PickleRef ref, const std::string& context) {
+  if (is_module(pickle, ref)) return ModuleReader(pickle, context).read(ref);
   NamedValues found;
   std::set<std::string_view> names;
   const std::vector<PickleRef>& items = pickle.entries(ref);
   for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
     const PickleValue& key = pickle.at(items[i]);
     const bool is_named = key.kind == PickleKind::text;
-    check(!is_named || names.insert(key.text).second, where, ": the name ", in_quotes(key.text),
+    check(!is_named || names.insert(key.text).second, context, ": the name ", in_quotes(key.text),
           " appears twice");
     std::string name = is_named ? key.text : describe_value(pickle, items[i]);
     if (is_named && is_weight(pickle, items[i + 1])) {

@@ -30,8 +30,8 @@ struct NamedValues {
 
 /// The weights of a dictionary by its keys, or of a module as its state_dict() names them: the
 /// parameters and persistent buffers of all its parts, the names joined by dots. Throws Error,
-/// starting with `where`, on modules that contain themselves or are nested too deeply.
+/// starting with `context`, on modules that contain themselves or are nested too deeply.
 [[nodiscard]] NamedValues named_values(const Pickle& pickle, PickleRef ref,
-                                       const std::string& where);
+                                       const std::string& context);
 
 }  // namespace fovea

@@ -13,13 +13,14 @@
 namespace fovea {
 namespace {
 
-TorchContents open_contents(const ByteSource& source, const std::string& where) {
-  if (has_zip_form(source)) return open_zip_form(source, where);
-  if (has_old_form(source)) return open_old_form(source, where);
-  require_no_foreign_file(source, where);
-  check(has_plain_pickle(source), where, ": is not a torch.save file, which starts as a zip file ",
+TorchContents open_contents(const ByteSource& source, const std::string& context) {
+  if (has_zip_form(source)) return open_zip_form(source, context);
+  if (has_old_form(source)) return open_old_form(source, context);
+  require_no_foreign_file(source, context);
+  check(has_plain_pickle(source), context,
+        ": is not a torch.save file, which starts as a zip file ",
         "or with the magic number of the older format");
-  return open_plain_pickle(source, where);
+  return open_plain_pickle(source, context);
 }
 
 std::int64_t span_of(const TorchTensor& tensor) { return tensor.last - tensor.first + 1; }
@@ -30,19 +31,20 @@ bool is_torch_file(const ByteSource& source) {
   return has_zip_form(source) || has_old_form(source) || has_plain_pickle(source);
 }
 
-TorchDictionary::TorchDictionary(const ByteSource& source, const WeightsKey& key, std::string where)
-    : source_(source), where_(std::move(where)), contents_(open_contents(source, where_)) {
-  const Selection selected = select_dictionary(contents_.object, key, where_);
+TorchDictionary::TorchDictionary(const ByteSource& source, const WeightsKey& key,
+                                 std::string context)
+    : source_(source), context_(std::move(context)), contents_(open_contents(source, context_)) {
+  const Selection selected = select_dictionary(contents_.object, key, context_);
   is_by_key_ = selected.by_key;
   collect(selected.dictionary);
 }
 
-std::string TorchDictionary::where(const StoredEntry& entry) const {
-  return where_ + ": tensor " + in_quotes(entry.name);
+std::string TorchDictionary::context(const StoredEntry& entry) const {
+  return context_ + ": tensor " + in_quotes(entry.name);
 }
 
 void TorchDictionary::collect(PickleRef set) {
-  NamedValues named = named_values(contents_.object, set, where_);
+  NamedValues named = named_values(contents_.object, set, context_);
   others_ = std::move(named.others);
   for (NamedValue& weight : named.weights) {
     StoredEntry entry;
@@ -52,7 +54,7 @@ void TorchDictionary::collect(PickleRef set) {
       entry.shape = array->layout.shape;
       places_.emplace_back(std::move(*array));
     } else {
-      TorchTensor tensor = tensor_of(contents_.object, weight.value, where(entry));
+      TorchTensor tensor = tensor_of(contents_.object, weight.value, context(entry));
       entry.type = tensor.type;
       entry.shape = tensor.shape;
       places_.emplace_back(std::move(tensor));
@@ -72,7 +74,7 @@ std::map<std::string, Tensor> TorchDictionary::read() const {
     const std::int64_t count = tensor != nullptr ? std::max(span_of(*tensor), numel) : numel;
     const bool overflow = __builtin_add_overflow(
         bytes, static_cast<std::uint64_t>(count) * size_of(entries_[i].type), &bytes);
-    check(!overflow && bytes <= most, where_, ": its tensors would take more than ", most,
+    check(!overflow && bytes <= most, context_, ": its tensors would take more than ", most,
           " bytes, in a file of ", source_.size());
   }
   std::map<std::string, Tensor> tensors;
@@ -87,10 +89,10 @@ std::map<std::string, Tensor> TorchDictionary::read() const {
 Tensor TorchDictionary::read(const StoredEntry& entry, const TorchTensor& tensor) const {
   if (tensor.shape.numel() == 0) return empty(tensor.shape, {held_dtype(tensor.type), {}});
   const auto found = contents_.storages.find(tensor.storage.key);
-  check(found != contents_.storages.end(), where(entry), ": its storage ",
+  check(found != contents_.storages.end(), context(entry), ": its storage ",
         in_quotes(tensor.storage.key), " is not in the file");
   const ByteRange range = found->second;
-  check(range.size == tensor.storage.bytes, where(entry), ": its storage has ", range.size,
+  check(range.size == tensor.storage.bytes, context(entry), ": its storage has ", range.size,
         " bytes in the file, but ", tensor.storage.bytes, " in the object");
   const std::uint64_t at =
       range.offset + static_cast<std::uint64_t>(tensor.first) * size_of(tensor.type);
@@ -101,19 +103,19 @@ Tensor TorchDictionary::read(const StoredEntry& entry, const TorchTensor& tensor
         source_.read_at(at, into);
         if (contents_.is_big_endian) reverse_elements(into, size_of(tensor.type));
       },
-      where_);
+      context_);
   return elements.alias(tensor.shape, tensor.strides).contiguous();
 }
 
 Tensor TorchDictionary::read(const StoredEntry& entry, const NumpyArray& array) const {
   const std::optional<std::string> bytes = bytes_of(contents_.object, array.bytes);
-  check(bytes && bytes->size() == array.layout.bytes(), where(entry), ": has ",
+  check(bytes && bytes->size() == array.layout.bytes(), context(entry), ": has ",
         bytes ? bytes->size() : 0, " bytes, but its shape ", array.layout.shape, " takes ",
         array.layout.bytes());
-  const MemoryBytes source(*bytes, where_);
+  const MemoryBytes source(*bytes, context_);
   return read_array(
       entry.name, array.layout, [&](std::span<std::byte> into) { source.read_at(0, into); },
-      where_);
+      context_);
 }
 
 }  // namespace fovea

@@ -26,10 +26,10 @@ class TorchDictionary {
   /// `key` selects the set. Without a key it is the only one that is reachable by names or
   /// positions in lists: a module, or a dictionary with tensors for at least half of its values.
   /// Sets of integers and scalars do not count beside others, nor do NumPy arrays beside tensors.
-  /// Throws Error, starting with `where`: listing the candidates when there are none or several; on
-  /// a duplicate name; and when the file does not come from torch.save. `source` must outlive this
-  /// object.
-  TorchDictionary(const ByteSource& source, const WeightsKey& key, std::string where);
+  /// Throws Error, starting with `context`: listing the candidates when there are none or several;
+  /// on a duplicate name; and when the file does not come from torch.save. `source` must outlive
+  /// this object.
+  TorchDictionary(const ByteSource& source, const WeightsKey& key, std::string context);
 
   [[nodiscard]] const std::vector<StoredEntry>& entries() const { return entries_; }
   /// Names of values that are not tensors; they are skipped.
@@ -44,12 +44,12 @@ class TorchDictionary {
 
  private:
   void collect(PickleRef set);
-  [[nodiscard]] std::string where(const StoredEntry& entry) const;
+  [[nodiscard]] std::string context(const StoredEntry& entry) const;
   [[nodiscard]] Tensor read(const StoredEntry& entry, const TorchTensor& tensor) const;
   [[nodiscard]] Tensor read(const StoredEntry& entry, const NumpyArray& array) const;
 
   const ByteSource& source_;
-  std::string where_;
+  std::string context_;
   TorchContents contents_;
   std::vector<StoredEntry> entries_;
   /// Location of each entry's elements.

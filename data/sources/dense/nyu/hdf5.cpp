@@ -90,13 +90,13 @@ Tensor Hdf5File::read_rows(const std::string& name, std::int64_t first, std::int
       state_->child.ask("rows " + std::to_string(first) + ' ' + std::to_string(count) + ' ' + name);
   const std::size_t line = rows.find('\n');
   const auto values = std::as_bytes(std::span(rows)).subspan(line + 1);
-  const std::string where = state_->path + ": array " + in_quotes(name);
+  const std::string context = state_->path + ": array " + in_quotes(name);
   const auto read = [&](std::span<std::byte> into) {  // a damaged file may have damaged the child
-    check(into.size() == values.size(), where, ": got ", values.size(), " bytes, expected ",
+    check(into.size() == values.size(), context, ": got ", values.size(), " bytes, expected ",
           into.size());
     std::copy(values.begin(), values.end(), into.begin());
   };
-  return read_stored(parse_entry(name, rows.substr(0, line)), read, where);
+  return read_stored(parse_entry(name, rows.substr(0, line)), read, context);
 }
 
 }  // namespace fovea

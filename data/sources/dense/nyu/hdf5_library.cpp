@@ -112,19 +112,19 @@ bool is_in_file(hid_t array) {
   return layout != H5D_LAYOUT_ERROR && layout != H5D_VIRTUAL && H5Pget_external_count(plan) == 0;
 }
 
-Shape shape_of(hid_t array, const std::string& where) {
+Shape shape_of(hid_t array, const std::string& context) {
   const Handle space(H5Dget_space(array), H5Sclose);
   const int rank = space.valid() ? H5Sget_simple_extent_ndims(space) : -1;
-  check(rank >= 1 && rank <= Shape::kMaxRank, where, ": has ", rank, " axes, expected 1 to ",
+  check(rank >= 1 && rank <= Shape::kMaxRank, context, ": has ", rank, " axes, expected 1 to ",
         Shape::kMaxRank);
   std::vector<hsize_t> sizes(static_cast<std::size_t>(rank));
   H5Sget_simple_extent_dims(space, sizes.data(), nullptr);
   Shape shape;
   for (const hsize_t size : sizes) {
-    check(size <= INT64_MAX, where, ": has an axis of ", size, " numbers, which no memory holds");
+    check(size <= INT64_MAX, context, ": has an axis of ", size, " numbers, which no memory holds");
     shape.push_back(static_cast<std::int64_t>(size));
   }
-  check(is_holdable(shape), where, ": has shape ", shape, ", which no memory holds");
+  check(is_holdable(shape), context, ": has shape ", shape, ", which no memory holds");
   return shape;
 }
 
@@ -133,13 +133,13 @@ Shape shape_of(hid_t array, const std::string& where) {
 struct Hdf5Library::State {
   State(const std::filesystem::path& file, hid_t id) : path(file.string()), handle(id, H5Fclose) {}
 
-  [[nodiscard]] std::string where(const std::string& name) const {
+  [[nodiscard]] std::string context(const std::string& name) const {
     return path + ": array " + in_quotes(name);
   }
   [[nodiscard]] Handle open(const std::string& name) const {
     check(has(name), path, ": has no array ", in_quotes(name));
     Handle array(H5Dopen2(handle, name.c_str(), H5P_DEFAULT), H5Dclose);
-    if (!array.valid()) fail(where(name), ": cannot be opened: ", reason());
+    if (!array.valid()) fail(context(name), ": cannot be opened: ", reason());
     return array;
   }
   [[nodiscard]] bool has(const std::string& name) const {
@@ -151,9 +151,9 @@ struct Hdf5Library::State {
     const Handle type(H5Dget_type(array), H5Tclose);
     const std::optional<StoredType> stored =
         type.valid() ? stored_type_of(type) : std::optional<StoredType>();
-    check(stored.has_value(), where(name), ": is of a type that is no number of at most 64 bits");
-    check(is_in_file(array), where(name), ": has its values in other files");
-    return {name, *stored, shape_of(array, where(name))};
+    check(stored.has_value(), context(name), ": is of a type that is no number of at most 64 bits");
+    check(is_in_file(array), context(name), ": has its values in other files");
+    return {name, *stored, shape_of(array, context(name))};
   }
 
   std::string path;
@@ -178,15 +178,15 @@ StoredEntry Hdf5Library::entry(const std::string& name) const {
 
 Hdf5Library::Rows Hdf5Library::rows(const std::string& name, std::int64_t first,
                                     std::int64_t count) const {
-  const std::string where = state_->where(name);
+  const std::string context = state_->context(name);
   const Handle array = state_->open(name);
   Rows rows{state_->entry(name, array), {}};
   Shape& shape = rows.entry.shape;
-  check(first >= 0 && count >= 1 && first <= shape[0] - count, where, ": got rows ", first, " to ",
-        first + count, " of shape ", shape);
+  check(first >= 0 && count >= 1 && first <= shape[0] - count, context, ": got rows ", first,
+        " to ", first + count, " of shape ", shape);
   shape[0] = count;
   const std::uint64_t bytes = NumpyLayout{rows.entry.type, shape}.bytes();
-  check(bytes <= kMaxFileBytes, where, ": ", count, " rows have ", bytes, " bytes, the limit is ",
+  check(bytes <= kMaxFileBytes, context, ": ", count, " rows have ", bytes, " bytes, the limit is ",
         kMaxFileBytes);
   rows.values.resize(bytes);
   std::vector<hsize_t> start(static_cast<std::size_t>(shape.rank())), size;
@@ -198,7 +198,7 @@ Hdf5Library::Rows Hdf5Library::rows(const std::string& name, std::int64_t first,
                                       nullptr) >= 0 &&
                   H5Dread(array, memory_type(rows.entry.type), in_memory, in_file, H5P_DEFAULT,
                           rows.values.data()) >= 0;
-  if (!ok) fail(where, ": rows ", first, " to ", first + count, " cannot be read: ", reason());
+  if (!ok) fail(context, ": rows ", first, " to ", first + count, " cannot be read: ", reason());
   return rows;
 }
 
