@@ -37,20 +37,20 @@ std::vector<std::int64_t> BatchMaker::order(std::int64_t epoch) const {
              : shuffled_order(dataset_->size(), options_.seed, epoch);
 }
 
-BatchMaker::Made BatchMaker::make(const std::vector<std::int64_t>& order, BatchPart at) const {
+BatchMaker::Made BatchMaker::make(const std::vector<std::int64_t>& order, BatchPart part) const {
   const std::int64_t repeats = options_.epoch.repeats;
-  const std::int64_t batch = at.cursor.batch * options_.batch_size;
+  const std::int64_t batch = part.cursor.batch * options_.batch_size;
   const std::int64_t size = epoch_size(std::ssize(order), repeats);
   const std::int64_t count = std::min(options_.batch_size, size - batch);
-  const std::int64_t begin = batch + shard_begin(options_.sharding, count, at.shard),
-                     end = batch + shard_begin(options_.sharding, count, at.shard + 1);
+  const std::int64_t begin = batch + shard_begin(options_.sharding, count, part.shard),
+                     end = batch + shard_begin(options_.sharding, count, part.shard + 1);
   Made made;
   BatchRows rows((end - begin) * options_.rows.splits, options_.rows.pad_multiple);
   for (std::int64_t i = begin; i < end; ++i)
-    put(made, rows, {at.cursor.epoch, order[i / repeats], i % repeats, i});
+    put(made, rows, {part.cursor.epoch, order[i / repeats], i % repeats, i});
   Batch shard = rows.take();
   if (options_.sharding.shards.count > 1) shard.whole = count * options_.rows.splits;
-  made.batch = prepared(std::move(shard), at);
+  made.batch = prepared(std::move(shard), part);
   return made;
 }
 
@@ -115,11 +115,11 @@ bool BatchMaker::is_finished(const Draw& draw, std::int64_t split) const {
   return every == 0 || (draw.place * options_.rows.splits + split) % every != 0;
 }
 
-Batch BatchMaker::prepared(Batch batch, BatchPart at) const try {
+Batch BatchMaker::prepared(Batch batch, BatchPart part) const try {
   if (!prepare_ || batch.size() == 0) return batch;
-  return prepare_(std::move(batch), at);
+  return prepare_(std::move(batch), part);
 } catch (const std::exception& error) {
-  fail("loader: batch ", at.cursor.batch, " of epoch ", at.cursor.epoch, ": ", error.what());
+  fail("loader: batch ", part.cursor.batch, " of epoch ", part.cursor.epoch, ": ", error.what());
 }
 
 }  // namespace fovea

@@ -18,7 +18,7 @@ namespace fovea {
 
 /// A task's transformation of a finished batch: changes images, draws noise. A pure function of
 /// the batch and its position; called from several threads at once.
-using PrepareBatch = std::function<Batch(Batch batch, BatchPart at)>;
+using PrepareBatch = std::function<Batch(Batch batch, BatchPart part)>;
 
 /// Immutable: all workers share one instance.
 class BatchMaker {
@@ -35,9 +35,9 @@ class BatchMaker {
   [[nodiscard]] std::int64_t broken() const { return broken_.load(std::memory_order_relaxed); }
   /// The image order of an epoch.
   [[nodiscard]] std::vector<std::int64_t> order(std::int64_t epoch) const;
-  /// Makes the batch, or the part of it, at `at`; `order` is that of its epoch. Throws Error that
-  /// names the sample.
-  [[nodiscard]] Made make(const std::vector<std::int64_t>& order, BatchPart at) const;
+  /// Makes the batch, or the part of it, that `part` names; `order` is that of its epoch. Throws
+  /// Error that names the sample.
+  [[nodiscard]] Made make(const std::vector<std::int64_t>& order, BatchPart part) const;
 
  private:
   /// The inputs of a sample's random steps, apart from the seed.
@@ -53,7 +53,7 @@ class BatchMaker {
   [[nodiscard]] Rng rng_of(const Draw& draw) const;
   [[nodiscard]] Sample read(std::int64_t index, Rng& rng) const;
   [[nodiscard]] bool is_finished(const Draw& draw, std::int64_t split) const;
-  [[nodiscard]] Batch prepared(Batch batch, BatchPart at) const;
+  [[nodiscard]] Batch prepared(Batch batch, BatchPart part) const;
 
   std::shared_ptr<const Dataset> dataset_;
   Pipeline pipeline_;

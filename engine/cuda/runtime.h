@@ -130,8 +130,9 @@ class HostStage {
   HostStage& operator=(const HostStage&) = delete;
 
   [[nodiscard]] std::byte* data() const;
-  void fetch(std::size_t at, const void* device_data, std::size_t bytes) const;  ///< to data() + at
-  void put(std::size_t at, void* device_data, std::size_t bytes) const;
+  void fetch(std::size_t offset, const void* device_data,
+             std::size_t bytes) const;  ///< to data() + offset
+  void put(std::size_t offset, void* device_data, std::size_t bytes) const;
 
  private:
   class Memory;

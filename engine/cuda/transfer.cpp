@@ -88,11 +88,11 @@ HostStage::HostStage(std::size_t bytes, int device)
     : memory_(std::make_unique<Memory>(bytes, device)) {}
 HostStage::~HostStage() = default;
 std::byte* HostStage::data() const { return memory_->data(); }
-void HostStage::fetch(std::size_t at, const void* device_data, std::size_t bytes) const {
-  memory_->copy(data() + at, device_data, bytes, cudaMemcpyDeviceToHost);
+void HostStage::fetch(std::size_t offset, const void* device_data, std::size_t bytes) const {
+  memory_->copy(data() + offset, device_data, bytes, cudaMemcpyDeviceToHost);
 }
-void HostStage::put(std::size_t at, void* device_data, std::size_t bytes) const {
-  memory_->copy(device_data, data() + at, bytes, cudaMemcpyHostToDevice);
+void HostStage::put(std::size_t offset, void* device_data, std::size_t bytes) const {
+  memory_->copy(device_data, data() + offset, bytes, cudaMemcpyHostToDevice);
 }
 
 void synchronize(int device) {

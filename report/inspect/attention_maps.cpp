@@ -26,10 +26,10 @@ std::vector<float> to_floats(const Tensor& x) {
 }
 
 /// One [L, L] (or [1, L], ...) slice of a bias with leading axes that may be 1 or missing.
-Tensor head_slice(Tensor bias, const BlockAttention::HeadIndex& at) {
+Tensor head_slice(Tensor bias, const BlockAttention::HeadIndex& index) {
   while (bias.rank() < 4) bias = ops::unsqueeze(bias, 0);
-  bias = ops::select(bias, 0, bias.size(0) == 1 ? 0 : at.image);
-  return ops::select(bias, 0, bias.size(0) == 1 ? 0 : at.head);
+  bias = ops::select(bias, 0, bias.size(0) == 1 ? 0 : index.image);
+  return ops::select(bias, 0, bias.size(0) == 1 ? 0 : index.head);
 }
 
 SquareMap softmax_rows(const SquareMap& logits) {
@@ -138,27 +138,28 @@ std::int64_t BlockAttention::tokens() const {
   return shown_.bias.defined() ? shown_.bias.size(-1) : shown_.phi_p.size(-1) + layout_.prefix;
 }
 
-SquareMap BlockAttention::content(const HeadIndex& at) const {
+SquareMap BlockAttention::content(const HeadIndex& index) const {
   const std::int64_t L = tokens();
   if (!has_content()) return zeros_of(L);
   const std::int64_t D = shown_.qkv.size(2) / 3, d = D / heads();
-  const Tensor image = ops::select(shown_.qkv, 0, at.image).to(Device{}).to(DType::f32);  // [L, 3D]
-  const Tensor q = ops::slice(image, 1, at.head * d, at.head * d + d);                    // [L, d]
-  const Tensor k = ops::slice(image, 1, D + at.head * d, D + at.head * d + d);
+  const Tensor image =
+      ops::select(shown_.qkv, 0, index.image).to(Device{}).to(DType::f32);    // [L, 3D]
+  const Tensor q = ops::slice(image, 1, index.head * d, index.head * d + d);  // [L, d]
+  const Tensor k = ops::slice(image, 1, D + index.head * d, D + index.head * d + d);
   SquareMap map{L, to_floats(ops::matmul(q.contiguous(), k.contiguous(), {.b = true}))};
   const auto scale = static_cast<float>(1 / std::sqrt(static_cast<double>(d)));
   for (float& value : map.values) value *= scale;
   return map;
 }
 
-SquareMap BlockAttention::position(const HeadIndex& at) const {
+SquareMap BlockAttention::position(const HeadIndex& index) const {
   const std::int64_t L = tokens();
   if (shown_.bias.defined()) {
-    return {L, to_floats(ops::expand(head_slice(shown_.bias, at), {L, L}))};
+    return {L, to_floats(ops::expand(head_slice(shown_.bias, index), {L, L}))};
   }
   SquareMap map = zeros_of(L);
   if (!has_phi_p()) return map;
-  const SquareMap phi = gate(at);
+  const SquareMap phi = gate(index);
   for (std::int64_t q = layout_.prefix; q < L; ++q) {
     for (std::int64_t k = layout_.prefix; k < L; ++k) {
       const float value = phi.row(q - layout_.prefix)[static_cast<std::size_t>(k - layout_.prefix)];
@@ -169,21 +170,21 @@ SquareMap BlockAttention::position(const HeadIndex& at) const {
   return map;
 }
 
-SquareMap BlockAttention::weights(const HeadIndex& at) const {
-  return softmax_rows(sum_of(content(at), position(at)));
+SquareMap BlockAttention::weights(const HeadIndex& index) const {
+  return softmax_rows(sum_of(content(index), position(index)));
 }
 
-SquareMap BlockAttention::patch_weights(const HeadIndex& at) const {
-  return softmax_rows(without_prefix(sum_of(content(at), position(at)), layout_.prefix));
+SquareMap BlockAttention::patch_weights(const HeadIndex& index) const {
+  return softmax_rows(without_prefix(sum_of(content(index), position(index)), layout_.prefix));
 }
 
-SquareMap BlockAttention::gate(const HeadIndex& at) const {
+SquareMap BlockAttention::gate(const HeadIndex& index) const {
   if (has_phi_p()) {
     Tensor phi = shown_.phi_p;
     while (phi.rank() > 3) phi = ops::select(phi, 0, 0);
-    return {phi.size(-1), to_floats(ops::select(phi, 0, at.head))};
+    return {phi.size(-1), to_floats(ops::select(phi, 0, index.head))};
   }
-  SquareMap map = without_prefix(position(at), layout_.prefix);
+  SquareMap map = without_prefix(position(index), layout_.prefix);
   for (float& value : map.values) value = std::exp(value);
   return map;
 }

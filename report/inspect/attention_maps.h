@@ -72,16 +72,16 @@ class BlockAttention {
     std::int64_t image = 0, head = 0;
   };
   /// q k^T / sqrt(d), zeros without content; [L, L].
-  [[nodiscard]] SquareMap content(const HeadIndex& at) const;
+  [[nodiscard]] SquareMap content(const HeadIndex& index) const;
   /// The additive term: the bias, else log(phi_p), else zeros; [L, L].
-  [[nodiscard]] SquareMap position(const HeadIndex& at) const;
+  [[nodiscard]] SquareMap position(const HeadIndex& index) const;
   /// softmax(content + position) over all keys; [L, L].
-  [[nodiscard]] SquareMap weights(const HeadIndex& at) const;
+  [[nodiscard]] SquareMap weights(const HeadIndex& index) const;
   /// Attention among patches alone: without the prefix's rows and columns, rows
   /// renormalised; [N, N].
-  [[nodiscard]] SquareMap patch_weights(const HeadIndex& at) const;
+  [[nodiscard]] SquareMap patch_weights(const HeadIndex& index) const;
   /// Positional attention as a gate: phi_p, else exp(bias) between patches; [N, N].
-  [[nodiscard]] SquareMap gate(const HeadIndex& at) const;
+  [[nodiscard]] SquareMap gate(const HeadIndex& index) const;
   [[nodiscard]] const TokenLayout& layout() const { return layout_; }
 
  private:

@@ -128,11 +128,11 @@ double nonlocality(const SquareMap& phi, const NormalizedDistance& distance) {
   return sums[0] / static_cast<double>(phi.size * phi.size);
 }
 
-Mixture mixture_of(const BlockAttention& block, const BlockAttention::HeadIndex& at,
+Mixture mixture_of(const BlockAttention& block, const BlockAttention::HeadIndex& index,
                    const NormalizedDistance& distance) {
   const std::int64_t prefix = block.layout().prefix;
-  const SquareMap content = without_prefix(block.content(at), prefix);
-  const SquareMap position = without_prefix(block.position(at), prefix);
+  const SquareMap content = without_prefix(block.content(index), prefix);
+  const SquareMap position = without_prefix(block.position(index), prefix);
   const auto sums = sum_over_rows(content.size, [&](std::int64_t q) {
     const LogitRow row{content.row(q), position.row(q)};
     const RowShift shift = shift_of(row, block.has_phi_p());
@@ -155,11 +155,11 @@ Mixture mixture_of(const BlockAttention& block, const BlockAttention::HeadIndex&
           1 / std::sqrt(sums[4])};
 }
 
-std::vector<double> mixed_row(const BlockAttention& block, const BlockAttention::HeadIndex& at,
+std::vector<double> mixed_row(const BlockAttention& block, const BlockAttention::HeadIndex& index,
                               std::int64_t query) {
   const std::int64_t prefix = block.layout().prefix;
-  const SquareMap content = without_prefix(block.content(at), prefix);
-  const SquareMap position = without_prefix(block.position(at), prefix);
+  const SquareMap content = without_prefix(block.content(index), prefix);
+  const SquareMap position = without_prefix(block.position(index), prefix);
   const LogitRow row{content.row(query), position.row(query)};
   const RowShift shift = shift_of(row, block.has_phi_p());
   std::vector<double> mixed;

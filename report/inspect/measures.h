@@ -48,11 +48,12 @@ struct Mixture {
   double omega_c = 0, omega_p = 0, omega_a = 0;  ///< nonlocality of Phi_c, Phi_p, Phi_a
   double psi_c = 0, psi_p = 0;  ///< impact 1 / |Phi_a - Phi_c|, 1 / |Phi_a - Phi_p|, Frobenius
 };
-[[nodiscard]] Mixture mixture_of(const BlockAttention& block, const BlockAttention::HeadIndex& at,
+[[nodiscard]] Mixture mixture_of(const BlockAttention& block,
+                                 const BlockAttention::HeadIndex& index,
                                  const NormalizedDistance& distance);
 /// Phi_a[q, :] for one query.
 [[nodiscard]] std::vector<double> mixed_row(const BlockAttention& block,
-                                            const BlockAttention::HeadIndex& at,
+                                            const BlockAttention::HeadIndex& index,
                                             std::int64_t query);
 
 /// The rings around a patch: visual fields of up to 5, 40, 120 and 220 degrees (PerViT eq. 11).

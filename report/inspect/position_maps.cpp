@@ -9,12 +9,12 @@
 namespace fovea::inspect {
 namespace {
 
-PositionHead measure(const BlockAttention& block, const BlockAttention::HeadIndex& at,
+PositionHead measure(const BlockAttention& block, const BlockAttention::HeadIndex& index,
                      bool region_mean) {
-  const SquareMap phi = block.gate(at);
+  const SquareMap phi = block.gate(index);
   const PatchGrid grid = block.grid();
   PositionHead head;
-  head.head = at.head;
+  head.head = index.head;
   head.nonlocality = nonlocality(phi, NormalizedDistance(grid));
   head.regions = region_shares(phi, grid, region_mean);
   const std::span<const float> row = phi.row(grid.center());
@@ -34,7 +34,7 @@ void add(PositionHead& sum, const PositionHead& part, double weight) {
 
 /// Adds one image's maps of a block to the means.
 void accumulate(std::vector<PositionBlock>& blocks, const BlockAttention& block,
-                const BlockAttention::HeadIndex& at, double weight, bool region_mean) {
+                const BlockAttention::HeadIndex& index, double weight, bool region_mean) {
   auto found = std::find_if(blocks.begin(), blocks.end(), [&](const PositionBlock& known) {
     return known.block == block.block();
   });
@@ -43,7 +43,8 @@ void accumulate(std::vector<PositionBlock>& blocks, const BlockAttention& block,
     fresh.heads.resize(static_cast<std::size_t>(block.heads()));
     found = blocks.insert(blocks.end(), std::move(fresh));
   }
-  add(found->heads.at(static_cast<std::size_t>(at.head)), measure(block, at, region_mean), weight);
+  add(found->heads.at(static_cast<std::size_t>(index.head)), measure(block, index, region_mean),
+      weight);
 }
 
 bool rows_are_equal(const std::vector<double>& map, std::int64_t width) {

@@ -27,13 +27,13 @@ struct BatchPlace {
   return batches * shards + shard;
 }
 
-/// Place of the batch at `at` if an epoch has `batches` batches of `shards` shards and a step takes
-/// `group` batches.
-[[nodiscard]] constexpr BatchPlace place_of(BatchPart at, std::int64_t batches, std::int64_t group,
-                                            std::int64_t shards = 1) {
-  const auto [epoch, batch] = at.cursor;
+/// Place of the batch of `part` if an epoch has `batches` batches of `shards` shards and a step
+/// takes `group` batches.
+[[nodiscard]] constexpr BatchPlace place_of(BatchPart part, std::int64_t batches,
+                                            std::int64_t group, std::int64_t shards = 1) {
+  const auto [epoch, batch] = part.cursor;
   return {epoch * steps_of(batches, group) + batch / group,
-          forward_of(epoch * batches + batch, at.shard, shards), epoch};
+          forward_of(epoch * batches + batch, part.shard, shards), epoch};
 }
 
 }  // namespace fovea

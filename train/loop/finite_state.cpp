@@ -15,8 +15,8 @@ void require_finite(const TrainState& state) {
                                      " a NaN or an infinity, the first is " + names.front());
 }
 
-void refuse_to_save(const Progress& at, const std::string& what) {
-  fail("training: after step ", at.step, " (epoch ", at.finished_epochs, ") ", what,
+void refuse_to_save(const Progress& progress, const std::string& what) {
+  fail("training: after step ", progress.step, " (epoch ", progress.finished_epochs, ") ", what,
        "; this state is not saved, the previous one is kept: --resume auto continues from it, a "
        "lower --lr or --clip-grad 1 may help");
 }

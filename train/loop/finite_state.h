@@ -11,8 +11,8 @@ namespace fovea {
 /// Calls refuse_to_save() unless all tensors of the state are finite.
 void require_finite(const TrainState& state);
 
-/// Throws Error: the state at `at` is not saved because of `what`. It names step and epoch and says
-/// how to continue.
-[[noreturn]] void refuse_to_save(const Progress& at, const std::string& what);
+/// Throws Error: the state at `progress` is not saved because of `what`. It names step and epoch
+/// and says how to continue.
+[[noreturn]] void refuse_to_save(const Progress& progress, const std::string& what);
 
 }  // namespace fovea

@@ -49,11 +49,12 @@ RunRecorder::RunRecorder(const std::filesystem::path& folder, TaskInfo task, Wei
 }
 
 /// The killed process may have logged this step already; that was dropped with everything later.
-void RunRecorder::show_again(const Progress& at) {
+void RunRecorder::show_again(const Progress& progress) {
   const std::optional<StepRow>& step = log_.last_kept_step();
-  if (step && step->step == at.step) show(*step);
-  const bool ends_epoch = at.cursor.batch == 0 && at.cursor.epoch == at.finished_epochs;
-  if (ends_epoch && !log_.epochs().empty()) show(log_.epochs().back(), at.step);
+  if (step && step->step == progress.step) show(*step);
+  const bool ends_epoch =
+      progress.cursor.batch == 0 && progress.cursor.epoch == progress.finished_epochs;
+  if (ends_epoch && !log_.epochs().empty()) show(log_.epochs().back(), progress.step);
 }
 
 void RunRecorder::step(const StepRow& row) {

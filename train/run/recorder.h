@@ -62,7 +62,7 @@ class RunRecorder {
                                     std::int64_t epoch, const Scores& scores) const;
   void show(const StepRow& row);
   void show(const EpochRow& row, std::int64_t step);
-  void show_again(const Progress& at);
+  void show_again(const Progress& progress);
   void show_scores(const std::string& group, const Scores& scores, std::int64_t step);
   /// The state's file, with a copy under its step if such copies are kept. `obsolete` receives
   /// those that are not kept any longer.
