@@ -30,14 +30,14 @@ namespace {
 
 using nlohmann::json;
 
-struct Request {
+struct BuildRequest {
   std::string family, name;
   TaskKind task;
   std::uint64_t seed = 0;
   TensorOptions options;
 };
 
-ModelInfo info_of(const Request& request, json config) {
+ModelInfo info_of(const BuildRequest& request, json config) {
   config["family"] = request.family;
   ModelInfo info;
   info.name = request.name.empty() ? request.family : request.name;
@@ -50,7 +50,7 @@ ModelInfo info_of(const Request& request, json config) {
   return info;
 }
 
-std::unique_ptr<Model> build_vit(const json& config, const Request& r) {
+std::unique_ptr<Model> build_vit(const json& config, const BuildRequest& r) {
   json settings = config;
   if (r.family == "pit" && !config.contains("patch_size")) settings["patch_size"] = 1;
   const ViTConfig c = read_vit_config(settings);
@@ -60,7 +60,7 @@ std::unique_ptr<Model> build_vit(const json& config, const Request& r) {
 }
 
 /// A DeiT without distillation token is a ViT with the same settings.
-std::unique_ptr<Model> build_deit(const json& config, const Request& r) {
+std::unique_ptr<Model> build_deit(const json& config, const BuildRequest& r) {
   const DeiTConfig c = read_deit_config(config);
   const ModelInfo info = info_of(r, to_json(c));
   if (c.distilled) return std::make_unique<DeiT>(info, c, r.seed, r.options);
@@ -73,47 +73,47 @@ std::unique_ptr<Model> build_deit(const json& config, const Request& r) {
   return std::make_unique<ViT>(info, plain, r.seed, r.options);
 }
 
-std::unique_ptr<Model> build_pervit(const json& config, const Request& r) {
+std::unique_ptr<Model> build_pervit(const json& config, const BuildRequest& r) {
   const PerViTConfig c = read_pervit_config(config);
   return std::make_unique<PerViT>(info_of(r, to_json(c)), c, r.seed, r.options);
 }
 
-std::unique_ptr<Model> build_cpvt(const json& config, const Request& r) {
+std::unique_ptr<Model> build_cpvt(const json& config, const BuildRequest& r) {
   const CPVTConfig c = read_cpvt_config(config);
   return std::make_unique<CPVT>(info_of(r, to_json(c)), c, r.seed, r.options);
 }
 
-std::unique_ptr<Model> build_mae(const json& config, const Request& r) {
+std::unique_ptr<Model> build_mae(const json& config, const BuildRequest& r) {
   const MaeConfig c = read_mae_config(config);
   return std::make_unique<Mae>(info_of(r, to_json(c)), c, r.seed, r.options);
 }
 
-std::unique_ptr<Model> build_dit(const json& config, const Request& r) {
+std::unique_ptr<Model> build_dit(const json& config, const BuildRequest& r) {
   const DitConfig c = read_dit_config(config);
   return std::make_unique<Dit>(info_of(r, to_json(c)), c, r.seed, r.options);
 }
 
-std::unique_ptr<Model> build_vae(const json& config, const Request& r) {
+std::unique_ptr<Model> build_vae(const json& config, const BuildRequest& r) {
   const VaeConfig c = read_vae_config(config);
   return std::make_unique<Vae>(info_of(r, to_json(c)), c, r.seed, r.options);
 }
 
-std::unique_ptr<Model> build_depth(const json& config, const Request& r) {
+std::unique_ptr<Model> build_depth(const json& config, const BuildRequest& r) {
   const DepthConfig c = read_depth_config(config);
   return std::make_unique<DepthTransformer>(info_of(r, to_json(c)), c, r.seed, r.options);
 }
 
-std::unique_ptr<Model> build_detr(const json& config, const Request& r) {
+std::unique_ptr<Model> build_detr(const json& config, const BuildRequest& r) {
   const DetrConfig c = read_detr_config(config);
   return std::make_unique<Detr>(info_of(r, to_json(c)), c, r.seed, r.options);
 }
 
-std::unique_ptr<Model> build_ddetr(const json& config, const Request& r) {
+std::unique_ptr<Model> build_ddetr(const json& config, const BuildRequest& r) {
   const DeformableDetrConfig c = read_deformable_detr_config(config);
   return std::make_unique<DeformableDetr>(info_of(r, to_json(c)), c, r.seed, r.options);
 }
 
-std::unique_ptr<Model> build_linear(const json& config, const Request& r) {
+std::unique_ptr<Model> build_linear(const json& config, const BuildRequest& r) {
   const LinearModelConfig c = read_linear_config(config);
   return std::make_unique<LinearModel>(info_of(r, to_json(c)), c, r.seed, r.options);
 }
@@ -122,7 +122,7 @@ std::unique_ptr<Model> build_linear(const json& config, const Request& r) {
 struct Family {
   std::string name;
   TaskKind task;
-  std::unique_ptr<Model> (*build)(const json& config, const Request& request);
+  std::unique_ptr<Model> (*build)(const json& config, const BuildRequest& request);
 };
 
 const std::vector<Family>& families() {
@@ -148,7 +148,7 @@ const Family* find_family(std::string_view name) {
 }
 
 /// Throws if the model's parameters do not fit into this machine's memory, before allocating any.
-void require_memory(const Family& family, const json& settings, const Request& request) {
+void require_memory(const Family& family, const json& settings, const BuildRequest& request) {
   const std::int64_t available = available_memory();
   if (available == 0 || !request.options.device.is_cpu() || ShapesOnly::current() != nullptr)
     return;
@@ -191,7 +191,7 @@ std::unique_ptr<Model> make_model_from_config(const json& config, std::uint64_t 
   const Family* const family = find_family(name_of_family);
   check(family != nullptr, "model config: family ", name_of_family, " is unknown",
         did_you_mean(name_of_family, family_names()));
-  const Request request{family->name, name, family->task, seed, options};
+  const BuildRequest request{family->name, name, family->task, seed, options};
   require_memory(*family, settings, request);
   return family->build(settings, request);
 }

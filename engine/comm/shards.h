@@ -16,8 +16,8 @@ struct Shards {
 
 /// Who adds up the shards.
 enum class Summing {
-  tree,    ///< we do, along the tree: the same bits for any number of processes
-  engine,  ///< the engine's own all-reduce, with one shard per process
+  tree,        ///< we do, along the tree: the same bits for any number of processes
+  all_reduce,  ///< the engine's own all-reduce, with one shard per process
 };
 
 /// The first of `whole` items that belongs to part `part` of `parts`: consecutive ranges whose

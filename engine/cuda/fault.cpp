@@ -23,8 +23,8 @@ struct FaultRecord {
 std::mutex mutex;
 
 FaultRecord& record_of(int device) {
-  static auto& all =
-      *new std::map<int, FaultRecord>;  // never destroyed: the device may be gone first
+  // Never destroyed: the device may be gone first.
+  static auto& all = *new std::map<int, FaultRecord>;
   return all[device];
 }
 

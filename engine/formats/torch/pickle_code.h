@@ -14,7 +14,8 @@ namespace fovea {
 class PickleCode {
  public:
   /// Both must outlive the reader.
-  PickleCode(std::string_view bytes, const std::string& context) : bytes_(bytes), context_(context) {}
+  PickleCode(std::string_view bytes, const std::string& context)
+      : bytes_(bytes), context_(context) {}
 
   void begin_instruction() { start_ = position_; }
   [[nodiscard]] std::size_t start() const { return start_; }  ///< of the current instruction
