@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <regex>
 #include <set>
@@ -51,8 +52,6 @@ std::vector<const File*> product_files() {
   }
   return files;
 }
-
-std::string code_of(const std::string& line) { return line.substr(0, line.find("//")); }
 
 }  // namespace
 
@@ -167,6 +166,47 @@ TEST_CASE("a data set is named by its own files and one row") {
   CHECK(sets >= 12);
 }
 
+TEST_CASE("a task costs five files and two rows") {
+  const std::vector<std::string> tasks = found_in("models/task_kind.h", "case TaskKind::(\\w+):");
+  REQUIRE(tasks.size() >= 6);
+  for (const std::string& task : tasks) {
+    const Names found = product_files_with({"TaskKind::" + task});
+    INFO(task, ": ", joined(found));
+    const std::string own = "train/tasks/" + task;
+    for (const char* ending : {".h", ".cpp", "_settings.cpp"})
+      CHECK(exists(kRoot / (own + ending)));
+    CHECK(found.contains("models/task_kind.h"));
+    CHECK(found.contains("train/start/tasks.cpp"));
+    if (task == "classification")
+      continue;  // what is asked of models is often whether they classify
+    CHECK(others(found, own + ".*|models/.*|train/start/tasks\\.cpp|apps/tasks/tasks\\.cpp|"
+                              "apps/(train_\\w+|sample_command)\\.cpp|"
+                              "report/inspect/.*|tests/parity/golden\\.cpp")
+              .empty());
+  }
+}
+
+TEST_CASE("a program costs its file, a line in the list and its documentation") {
+  const std::vector<std::string> programs = found_in("cmake/programs.txt", "(?:^|\n)([a-z]\\w*) ");
+  REQUIRE(programs.size() >= 19);
+  std::string pages;
+  for (const auto& page : std::filesystem::recursive_directory_iterator(kRoot / "docs")) {
+    if (page.path().extension() == ".md") pages += slurp(page.path());
+  }
+  for (const std::string& program : programs) {
+    INFO(program);
+    CHECK(exists(kRoot / "apps" / (program + ".cpp")));
+    CHECK(pages.find("./run " + program) != std::string::npos);
+    for (const File& file : tree_files()) {
+      if (!matches(file.path, "CMakeLists\\.txt|apps/CMakeLists\\.txt|cmake/.*\\.cmake")) continue;
+      for (const std::string& line : file.lines) {
+        const bool is_named = has_word(line.substr(0, line.find('#')), program);
+        if (is_named) FAIL_CHECK(file.path, " names ", program, ": ", line);
+      }
+    }
+  }
+}
+
 TEST_CASE("a room costs its build file, a line in the list and a line in the documents") {
   static const std::regex list(
       "CMakeLists\\.txt|cmake/.*|run|\\.ci/run|tests/CMakeLists\\.txt|"
@@ -180,7 +220,7 @@ TEST_CASE("a room costs its build file, a line in the list and a line in the doc
         continue;
       const std::regex alone("(^|.*[^\\w/])" + room.name + "/?($|[^\\w/.].*)");
       for (const std::string& line : file.lines) {
-        if (std::regex_match(code_of(line), alone)) found.insert(file.path);
+        if (std::regex_match(line.substr(0, line.find("//")), alone)) found.insert(file.path);
       }
     }
     INFO(room.name, ": ", joined(found));

@@ -134,15 +134,16 @@ inline bool has_word(const std::string& line, const std::string& word) {
   return false;
 }
 
-/// The product's files, with its lists, that have one of the words.
+/// The product's files, with its lists, that have one of the words, comments apart.
 inline std::set<std::string> product_files_with(const std::vector<std::string>& words) {
   std::set<std::string> found;
   for (const File& file : tree_files()) {
     const Room* room = room_of(file.path);
     if (room == nullptr || !room->is_product()) continue;
     for (const std::string& line : file.lines) {
+      const std::string code = line.substr(0, line.find("//"));
       const bool has = std::any_of(words.begin(), words.end(),
-                                   [&](const std::string& word) { return has_word(line, word); });
+                                   [&](const std::string& word) { return has_word(code, word); });
       if (has) found.insert(file.path);
     }
   }
