@@ -10,6 +10,7 @@
 #include "engine/base/text.h"
 #include "engine/parallel.h"
 #include "train/run/audit.h"
+#include "train/start/resolve.h"
 #include "train/start/setup.h"
 #include "train/start/tasks.h"
 

@@ -38,24 +38,25 @@ void add_fields(Fields& fields, DatasetOptions& options) {
         "training images, relative to data-dir: a folder, tar files such as train-{000..146}.tar, "
         "or a .pack, or .safetensors of latents (default: train*)");
   g.add("val-split", &options.val_split,
-        "the same for the test images (default: val*, valid*, eval*)");
-  g.add(
-      "annotations", &options.annotations,
-      "annotation file of coco's training images (default: annotations/instances_train2017.json)");
+        "test images, in the forms of train-split (default: val*, valid*, eval*)");
+  g.add("annotations", &options.annotations,
+        "coco: annotation file of the training images (default: "
+        "annotations/instances_train2017.json)");
   g.add("val-annotations", &options.val_annotations,
-        "the same of the test images (default: annotations/instances_val2017.json)");
+        "coco: annotation file of the test images (default: annotations/instances_val2017.json)");
   g.number("val-fraction", &options.val_fraction,
-           "share of each class's training images held out for validation; 0: use val-split "
+           "fraction of each class's training images held out for validation; 0: use val-split "
            "(default for one folder of classes: 0.1)",
            {0, 0.99})
       .fixed = true;
   const Access<std::string> rule(
       [&options] { return options.val_rule ? std::string(name_of(*options.val_rule)) : ""; },
       [&options](const std::string& text) { options.val_rule = find_named<HoldOutRule>(text); });
-  g.choice("val-fraction-rule", rule,
-           "which images val-fraction holds out: each by its path and the seed (name; default for "
-           "class folders), or as many of each class (number; default otherwise)",
-           names_of<HoldOutRule>())
+  g.choice(
+       "val-fraction-rule", rule,
+       "how val-fraction chooses images: by path and seed (name; default for class folders), or "
+       "the same fraction of each class at random (number; default otherwise)",
+       names_of<HoldOutRule>())
       .fixed = true;
   g.add(
       "val-labels", &options.val_labels,
@@ -66,11 +67,12 @@ void add_fields(Fields& fields, DatasetOptions& options) {
         "classes to use: names (quoted if they contain commas) or numbers, a count, or a file of "
         "names")
       .fixed = true;
-  g.number("fraction", &options.fraction, "share of each class's training images to use", {1e-9, 1})
+  g.number("fraction", &options.fraction, "fraction of each class's training images to use",
+           {1e-9, 1})
       .fixed = true;
   g.choice("fraction-rule", &options.fraction_rule,
-           "which images of each class: drawn at random, rounded up, or the first by path, rounded "
-           "down")
+           "images that fraction keeps: drawn at random (count rounded up), or the first by path "
+           "(rounded down)")
       .fixed = true;
   g.once("index-cache", &options.index_cache,
          "folder for cached file lists, or none (default: the user's cache folder)");
@@ -80,7 +82,7 @@ void add_fields(Fields& fields, TrainingImages& options) {
   LoaderOptions& loader = options.loader;
   FieldGroup g(fields, "Data");
   g.number("aug-repeats", zero_for_one(&loader.epoch.repeats),
-           "repeats of each image in a row, each augmented separately; 0: once", {0, 100})
+           "consecutive copies of each image, each augmented separately; 0: one", {0, 100})
       .fixed = true;
   g.number("shuffle-buffer", &loader.epoch.shuffle_buffer,
            "size of the shuffle buffer, in images, for tar files; 0: shuffle all images",
@@ -93,9 +95,7 @@ void add_fields(Fields& fields, TrainingImages& options) {
       [&loader](bool value) { loader.rows.unfinished_every = value ? 2 : 0; });
   FieldGroup(fields, "Augment")
       .add("resplit", resplit,
-           "no erasing in the first split of each image, or, without splits, in every second image "
-           "of "
-           "the epoch");
+           "exempt the first split of each image from erasing; without splits, every second image");
   Field& size =
       FieldGroup(fields, "Optimizer")
           .number("batch-size", &loader.batch_size, "images per forward pass", {1, 65536});
@@ -110,17 +110,16 @@ void add_split_fields(Fields& fields, RowOptions& options) {
         options.splits = std::max<std::int64_t>(1, value);
       });
   FieldGroup(fields, "Augment")
-      .number(
-          "aug-splits", splits,
-          "batch rows per image: one only cropped and flipped, the others varied by aa and colour; "
-          "0: a single, varied row",
-          {0, 16});
+      .number("aug-splits", splits,
+              "rows per image in a batch: the first only cropped and flipped, the others fully "
+              "augmented; 0: one, fully augmented",
+              {0, 16});
 }
 
 void add_fields(Fields& fields, EvaluationCrop& options) {
   FieldGroup g(fields, "Augment");
   g.number("crop-pct", &options.crop_pct,
-           "share of the shorter side that the crop keeps in evaluation", {1e-2, 1});
+           "fraction of the shorter side kept by the crop in evaluation", {1e-2, 1});
   g.choice("crop-mode", &options.mode,
            "crop in evaluation; automatic: center, but stretch images of at most 32 pixels");
   g.choice("interpolation", &options.filter, "filter for resizing in evaluation");
@@ -128,10 +127,8 @@ void add_fields(Fields& fields, EvaluationCrop& options) {
 
 void add_fields(Fields& fields, Normalization& options) {
   FieldGroup g(fields, "Data");
-  g.number("mean", decimals(&options.mean), "mean per colour channel, subtracted", {-100, 100})
-      .count = 3;
-  g.number("std", decimals(&options.deviation), "std per colour channel, divided by", {1e-6, 100})
-      .count = 3;
+  g.number("mean", decimals(&options.mean), "channel means to subtract", {-100, 100}).count = 3;
+  g.number("std", decimals(&options.deviation), "channel stds to divide by", {1e-6, 100}).count = 3;
 }
 
 }  // namespace fovea

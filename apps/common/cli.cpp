@@ -83,8 +83,8 @@ CommandLine parse_command_line(int argc, char** argv, const CommandSpec& spec) {
   CLI::Option* listing = nullptr;
   if (!spec.models.all.empty()) {
     listing = app.add_option("--list-models", pattern,
-                             "list common model names; with a PATTERN such as '*clip*' all that "
-                             "match, with the word all every one");
+                             "list common model names, or all that match a PATTERN such as "
+                             "'*clip*'; `all` lists every name");
     listing->expected(0, 1)->type_name("[PATTERN]")->group(app.get_help_ptr()->get_group());
   }
   std::vector<std::pair<const Field*, CLI::Option*>> options;
@@ -121,9 +121,7 @@ CommandLine parse_command_line(int argc, char** argv, const CommandSpec& spec) {
 
 std::vector<std::string> parse_into_fields(int argc, char** argv, const CommandSpec& spec) {
   CommandLine line = parse_command_line(argc, argv, spec);
-  for (const Setting& setting : line.settings) {
-    set_field(find_field(spec.fields, setting.name, spec.name), setting.text);
-  }
+  set_fields(spec.fields, line.settings);
   return std::move(line.arguments);
 }
 

@@ -34,8 +34,7 @@ std::string hub_settings(TrainConfig config, StartingPoint start) {
   const Fields fields = fields_of(config), first = fields_of(start.config);
   Fields of_hub;
   for (std::size_t i = 0; i < fields.size(); ++i) {
-    const auto source = start.config.sources.find(fields[i].name);
-    const bool is_hubs = source != start.config.sources.end() && source->second == start.hub;
+    const bool is_hubs = source_of(start.config.sources, fields[i].name) == start.hub;
     if (is_hubs && field_text(fields[i]) == field_text(first[i])) of_hub.push_back(fields[i]);
   }
   if (of_hub.empty()) return "";

@@ -43,18 +43,18 @@ void add_crop_fields(FieldGroup& g, AugmentOptions& options) {
   g.choice(
       "train-crop-mode", &options.crop,
       "pad: random crop of the padded image; rrc: RandomResizedCrop (rrc-once: one attempt); rkrc, "
-      "rkrr: keep the aspect ratio, central or random crop; src: shorter side, 4 reflected pixels; "
-      "detr: keeps the ratio, half of the time a part");
+      "rkrr: keep the aspect ratio, central or random crop; src: resize the shorter side, "
+      "pad by 4 reflected pixels, crop; detr: keep the ratio, crop with probability 1/2");
   g.number("crop-padding", &options.crop_padding, "pixels around the image for train-crop-mode pad",
            {0, 1024});
   g.choice("crop-padding-mode", &options.padding,
            "content of the padding: black, or pixels of the image");
   CropRange& range = options.range;
   g.number("scale", pair(&range.scale_low, &range.scale_high),
-           "range of random crops: share of the image's area", {1e-3, 100})
+           "area of random crops, lowest and highest fraction of the image's", {1e-3, 100})
       .count = 2;
   g.number("ratio", pair(&range.ratio_low, &range.ratio_high),
-           "range of random crops: width / height", {1e-2, 100})
+           "aspect ratio of random crops, lowest and highest width / height", {1e-2, 100})
       .count = 2;
   std::vector<std::string> filters = names_of<Filter>();
   filters.emplace_back(kRandomFilter);
@@ -67,8 +67,7 @@ void add_color_fields(FieldGroup& g, AugmentOptions& options) {
   g.number("vflip", &options.vertical_flip, "probability of a vertical flip", {0, 1});
   g.add("aa", &options.policy,
         "augmentation policy: rand-m9-mstd0.5-inc1, original, originalr, v0, v0r, 3a, "
-        "augmix-m3-w3, ta_wide; or "
-        "none");
+        "augmix-m3-w3, ta_wide; or none");
   g.number("color-jitter", strengths(&options.jitter),
            "strength for brightness, contrast, saturation (and hue): 1, 3 or 4 numbers; 0: off; no "
            "effect with a policy other than 3-Augment's",
@@ -109,7 +108,7 @@ void add_fields(Fields& fields, MixOptions& options) {
            {0, 1});
   FieldGroup augment(fields, "Augment");
   augment.choice("mixup-mode", &options.mode,
-                 "whether mixup and cutmix draw once per batch, pair or image");
+                 "draw mixup and cutmix once per batch, pair or image");
   const Access<Field::Numbers> shares(
       [&options]() -> Field::Numbers {
         if (!options.cutmix_minmax) return {};
@@ -121,7 +120,7 @@ void add_fields(Fields& fields, MixOptions& options) {
       });
   Field& field =
       augment.number("cutmix-minmax", shares,
-                     "smallest and largest side of cutmix's box as shares of the image's side; "
+                     "minimum and maximum side of cutmix's box, as fractions of the image's side; "
                      "replaces cutmix's alpha",
                      {0, 1});
   field.count = 2;

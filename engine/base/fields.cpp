@@ -229,6 +229,11 @@ std::string setting_text(const std::vector<Setting>& settings, std::string_view 
   return found == nullptr ? "" : found->text;
 }
 
+std::string source_of(const Sources& sources, const std::string& name) {
+  const auto found = sources.find(name);
+  return found == sources.end() ? "default" : found->second;
+}
+
 void set_field(const Field& field, std::string_view text) {
   const bool any_text = field.holds<std::string>() && field.choices.empty() && !field.yes_no;
   std::visit(Setter{field, any_text ? text : without_blanks(text)}, field.target);
@@ -288,25 +293,15 @@ std::string settings_table(const Fields& fields) {
 }
 
 std::string sources_table(const Fields& fields, const Sources& sources) {
-  constexpr std::size_t kWidestValue = 24;  // longer ones push their source to the right
-  std::size_t widest_name = 0, widest_value = 0;
-  for (const Field& field : fields) {
-    const std::size_t value = field_text(field).size();
-    if (value > 0) widest_name = std::max(widest_name, field.name.size());
-    if (value <= kWidestValue) widest_value = std::max(widest_value, value);
-  }
   std::ostringstream out;
-  out << std::left;
   std::string group;
   for (const Field& field : fields) {
     const std::string value = field_text(field);
     if (value.empty()) continue;
     if (field.group != group) out << "  " << field.group << '\n';
     group = field.group;
-    const auto source = sources.find(field.name);
-    out << "    " << std::setw(static_cast<int>(widest_name)) << field.name << "  "
-        << std::setw(static_cast<int>(widest_value)) << value << "  "
-        << (source == sources.end() ? "default" : source->second) << '\n';
+    out << "    " << std::left << std::setw(22) << field.name << ' ' << std::setw(22) << value
+        << "  " << source_of(sources, field.name) << '\n';
   }
   return out.str();
 }

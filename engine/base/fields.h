@@ -129,6 +129,8 @@ struct Setting {
 
 /// Settings::source of fields that are not at their default, by name.
 using Sources = std::map<std::string, std::string>;
+/// The source of a field: "default" if it has none.
+[[nodiscard]] std::string source_of(const Sources& sources, const std::string& name);
 
 /// Settings of another task or program. A flag with one of these names is rejected with the name of
 /// its owner.
@@ -137,6 +139,8 @@ struct OtherSettings {
   std::shared_ptr<void> values;  ///< the object that the fields are bound to
   Fields fields;                 ///< fields whose default values have no effect
 };
+
+enum class OthersMay { be_neutral, have_any_value };
 
 /// Adds settings under one heading of --help.
 class FieldGroup {
@@ -195,16 +199,12 @@ void set_fields(const Fields& fields, const std::vector<Setting>& settings);
 /// errors, except "about", which is reserved for remarks and ignored. `where`, a path, is the
 /// settings' source and starts every message.
 ///
-/// A name among `others` is accepted with its neutral value, which requests nothing; any other
-/// value is an error.
+/// Names among `others` are ignored; any value but the neutral one, which requests nothing, is an
+/// error unless others may have any.
 [[nodiscard]] std::vector<Setting> settings_in_json(const Fields& fields, std::string_view json,
                                                     const std::string& where,
-                                                    const std::vector<OtherSettings>& others = {});
-/// settings_in_json() for a saved run: names among `others` are ignored, whatever their value.
-[[nodiscard]] std::vector<Setting> settings_in_saved_json(const Fields& fields,
-                                                          std::string_view json,
-                                                          const std::string& where,
-                                                          const std::vector<OtherSettings>& others);
+                                                    const std::vector<OtherSettings>& others = {},
+                                                    OthersMay others_may = OthersMay::be_neutral);
 /// settings_in_json() for a file. It may name another file next to it that it "extends": the
 /// settings of that file come first.
 [[nodiscard]] std::vector<Setting> settings_in_file(const Fields& fields,

@@ -126,32 +126,6 @@ void refuse_unknown(const Fields& fields, const Json& object, const std::string&
                    (more > 0 ? " and " + std::to_string(more) + " more" : ""));
 }
 
-std::vector<Setting> read(const Fields& fields, std::string_view json, const std::string& where,
-                          const Others& others, bool others_count) {
-  const Json object = parse_object(json, where);
-  refuse_unknown(fields, object, where, others);
-  std::vector<Setting> settings;
-  std::map<std::string, std::string> set_by;  // setting -> its name in the file
-  for (const auto& [name, value] : object.items()) {
-    if (name == "about" || name == "extends") continue;
-    const Field* const other = find_other(others, name);
-    if (other != nullptr && !others_count) continue;
-    try {
-      if (other != nullptr && asks_for_nothing(*other, text_of(*other, value, where))) continue;
-      const Field& field = find_field(fields, name, where, others);
-      const auto [first, is_new] = set_by.emplace(field.name, name);
-      if (!is_new) {
-        throw UsageError(first->second + " and " + name +
-                         " are the same setting, expected one of them");
-      }
-      settings.push_back({field.name, text_of(field, value, where), where});
-    } catch (const UsageError& error) {
-      throw UsageError(starting_with(where, error.what()));
-    }
-  }
-  return settings;
-}
-
 }  // namespace
 
 void set_fields(const Fields& fields, const std::vector<Setting>& settings) {
@@ -166,13 +140,30 @@ void set_fields(const Fields& fields, const std::vector<Setting>& settings) {
 }
 
 std::vector<Setting> settings_in_json(const Fields& fields, std::string_view json,
-                                      const std::string& where, const Others& others) {
-  return read(fields, json, where, others, true);
-}
-
-std::vector<Setting> settings_in_saved_json(const Fields& fields, std::string_view json,
-                                            const std::string& where, const Others& others) {
-  return read(fields, json, where, others, false);
+                                      const std::string& where, const Others& others,
+                                      OthersMay others_may) {
+  const Json object = parse_object(json, where);
+  refuse_unknown(fields, object, where, others);
+  std::vector<Setting> settings;
+  std::map<std::string, std::string> set_by;  // setting -> its name in the file
+  for (const auto& [name, value] : object.items()) {
+    if (name == "about" || name == "extends") continue;
+    const Field* const other = find_other(others, name);
+    if (other != nullptr && others_may == OthersMay::have_any_value) continue;
+    try {
+      if (other != nullptr && asks_for_nothing(*other, text_of(*other, value, where))) continue;
+      const Field& field = find_field(fields, name, where, others);
+      const auto [first, is_new] = set_by.emplace(field.name, name);
+      if (!is_new) {
+        throw UsageError(first->second + " and " + name +
+                         " are the same setting, expected one of them");
+      }
+      settings.push_back({field.name, text_of(field, value, where), where});
+    } catch (const UsageError& error) {
+      throw UsageError(starting_with(where, error.what()));
+    }
+  }
+  return settings;
 }
 
 void apply_json(const Fields& fields, std::string_view json, const std::string& where,

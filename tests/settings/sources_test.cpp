@@ -13,8 +13,7 @@ namespace fovea {
 namespace {
 
 std::string source(const ResolvedRun& run, const std::string& name) {
-  const auto found = run.config.sources.find(name);
-  return found == run.config.sources.end() ? "default" : found->second;
+  return source_of(run.config.sources, name);
 }
 
 std::string json_file(const TemporaryFolder& folder, const std::string& name,

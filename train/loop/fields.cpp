@@ -45,7 +45,7 @@ void add_fields(Fields& fields, StepOptions& options) {
   optimizer.choice(
       "clip-mode", &options.clip.mode,
       "clip the norm of all gradients, each value, or each unit's ratio of gradient norm to "
-      "weight norm");
+      "weight norm (agc)");
   FieldGroup averages(fields, "Regularise");
   averages.add("model-ema", &options.ema.keep, "also keep averaged weights (EMA)").fixed = true;
   averages.number("model-ema-decay", &options.ema.decay, "decay of the average per update",
@@ -53,7 +53,7 @@ void add_fields(Fields& fields, StepOptions& options) {
   averages.add("model-ema-warmup", &options.ema.warmup, "use a smaller decay at the start");
   FieldGroup run(fields, "Run");
   run.add("skip-nonfinite", &options.guard.skip_nonfinite,
-          "skip steps with a loss or gradient that is not finite, instead of stopping");
+          "skip steps with a non-finite loss or gradient instead of stopping");
   run.number("spike-zscore", &options.guard.zscore,
              "skip steps with a loss this many standard deviations above the recent ones",
              {0.1, 1e6});
@@ -69,16 +69,16 @@ void add_fields(Fields& fields, LoopOptions& options) {
       .fixed = true;
   FieldGroup(fields, "Run")
       .number("shards", power_of_two_or_none(&options.shards),
-              "parts of each batch that are computed on their own, over all processes: a power of "
-              "two. The same bits on 1 to so many processes. 0: one for each process, added up by "
-              "MPI's all-reduce, which gives other bits on another number of them",
+              "separately computed parts of each batch, over all processes: a power of two. "
+              "Bit-identical for 1 to N processes. 0: one per process, summed by MPI's all-reduce; "
+              "results then depend on the number of processes",
               {0, 65536})
       .fixed = true;
   FieldGroup(fields, "Run")
       .number(
           "zero", &options.zero,
           "1: each process keeps only its part of the optimizer's moments and of averaged weights "
-          "(ZeRO, stage 1); the same bits",
+          "(ZeRO stage 1); bit-identical to 0",
           {0, 1});
   FieldGroup(fields, "Schedule")
       .number("cooldown-epochs", &options.cooldown_epochs, "additional epochs at min-lr",
@@ -90,14 +90,14 @@ void add_fields(Fields& fields, LoopOptions& options) {
   run.number("log-interval", &options.log_interval, "steps between lines of steps.jsonl",
              {1, kMaxCount});
   run.number("fingerprint-interval", &options.fingerprint_interval,
-             "steps between fingerprints in steps.jsonl, which ./run audit compares; 0: one at the "
-             "end of each epoch",
+             "steps between the fingerprints in steps.jsonl that ./run audit compares; 0: only at "
+             "the end of each epoch",
              {0, kMaxCount});
   run.number("recovery-interval", &options.recovery_interval,
              "steps between saved states, in addition to the ends of epochs; 0: none",
              {0, kMaxCount});
   run.add("overfit-batch", &options.overfit_batch,
-          "train on the first batch only, which the model must overfit");
+          "train on the first batch only, to check that the model can overfit it");
 }
 
 void add_fields(Fields& fields, TrainingSizes& options) {

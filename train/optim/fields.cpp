@@ -76,8 +76,8 @@ void add_fields(Fields& fields, OptimizerOptions& options) {
   field.may_be_empty = true;
   g.number("momentum", &options.momentum, "momentum of sgd, momentum, lars and muon",
            {0, 0.999999999});
-  g.number("weight-decay", &options.weight_decay,
-           "weight decay of weights, but not of biases and norms", {0, 1e3});
+  g.number("weight-decay", &options.weight_decay, "weight decay; biases and norms have none",
+           {0, 1e3});
   g.number("layer-decay", &options.layer_decay,
            "ratio of a layer's learning rate to the next layer's; 1: equal", {1e-3, 1});
   g.choice(
@@ -85,8 +85,8 @@ void add_fields(Fields& fields, OptimizerOptions& options) {
       "learning rate of the norm after the blocks: the last block's, as in timm, or the head's, "
       "as in MAE's code");
   g.add("lr-scale", named_rates(&options.named_rates),
-        "PATTERN=FACTOR, repeatable: multiply the learning rate of parameters with a name that "
-        "matches the regular expression; factors multiply with each other and with layer-decay's")
+        "PATTERN=FACTOR, repeatable: multiply the learning rate of parameters whose name matches "
+        "the regular expression; factors multiply with each other and with layer-decay's")
       .may_be_empty = true;
   g.add("no-decay-dist", opposite(&options.decay_dist_token),
         "DeiT: no weight decay of dist_token, as in the newest timm");
@@ -97,7 +97,8 @@ void add_fields(Fields& fields, PeakRate& options) {
   g.number("lr", &options.lr, "learning rate (default: lr-base x samples per step / lr-base-size)",
            {0, 1e6});
   g.number("lr-base", &options.base, "learning rate per lr-base-size samples", {0, 1e6});
-  g.number("lr-base-size", &options.base_size, "see lr-base", {1, 1e9});
+  g.number("lr-base-size", &options.base_size,
+           "samples per step for which lr-base is the learning rate", {1, 1e9});
   g.choice("lr-base-scale", &options.growth, "how lr-base scales with the samples per step");
 }
 
@@ -115,7 +116,7 @@ void add_fields(Fields& fields, ScheduleOptions& options) {
         "add the warm-up before the epochs instead of including it");
   g.number(
       "decay-epochs", &options.decay_epochs,
-      "step: interval (default 90); wsd: length of the decay, a share if below 1 (default 0.2)",
+      "step: interval (default 90); wsd: length of the decay, a fraction if below 1 (default 0.2)",
       {1e-3, kMaxCount});
   g.number("decay-milestones", &options.milestones, "milestones of sched multistep, in epochs",
            {0, kMaxCount});

@@ -37,8 +37,9 @@ void apply_settings(TrainConfig& config, const std::vector<Setting>& settings) {
 DatasetOptions dataset_options(const TrainConfig& config) {
   DatasetOptions options = config.data;
   options.labelled = config.task->info(config).needs_labels;
-  options.val_seed = config.run.seed;
+  options.val_seed = config.run.seed;  // other seeds hold out other images
   ModelSettings settings = config.model.settings;
+  // Scenes are drawn at the model's size where that is one number.
   options.scene_side = parse_integer(settings["img_size"]).value_or(options.scene_side);
   return options;
 }
@@ -62,7 +63,7 @@ ScheduleOptions schedule_options(const TrainConfig& config) {
 }
 
 TrainerOptions trainer_options(const TrainConfig& config) {
-  TrainConfig copy = config;
+  TrainConfig copy = config;  // fields need variables to write to
   return {config.loop,
           config.run,
           step_options(config),

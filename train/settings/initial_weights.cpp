@@ -44,7 +44,7 @@ void check_options(const InitialWeights& options) {
               needs);
   check_usage(options.positions.grid.empty() || has_file, "--pos-grid ", options.positions.grid,
               needs);
-  LoadOptions how;
+  LoadOptions how;  // only to check the grid
   apply(options.positions, how);
 }
 

@@ -10,8 +10,8 @@ void add_fields(Fields& fields, RunRequest& request) {
   FieldGroup g(fields, "Run");
   g.once("output", &request.output, "run directory (default: a new one under runs/)");
   g.once("verbose", &request.verbose,
-         "print all settings, not only those that differ from the recipe, and in errors all names "
-         "of weights that do not fit");
+         "print all settings and their sources, not only those that differ from the recipe; in "
+         "errors, all names of weights that do not fit");
   g.once("config", &request.config, "JSON file of settings; flags override it").other_names = {"c"};
   g.once("resume", &request.resume,
          "auto: resume if --output has a state, else start; or a state file");
@@ -19,10 +19,9 @@ void add_fields(Fields& fields, RunRequest& request) {
          "accept a data set other than the one of the saved state or the teacher-logits");
   g.once("eval", &request.eval, "evaluate the weights and exit");
   g.once("use-ema", &request.use_ema, "with --eval: use the averaged weights");
-  g.once("plan", &request.plan,
-         "measure the memory and time that the run needs, print them and exit");
+  g.once("plan", &request.plan, "measure the run's memory and time, print them and exit");
   g.once("auto-batch", &request.auto_batch,
-         "use the largest batch that fits and divides batch-size; accumulate the rest");
+         "use the largest divisor of batch-size that fits in memory and accumulate gradients");
   g.number("profile", &request.profile, "steps to trace op by op to profile.json; 0: none",
            {0, 1000})
       .saved = false;

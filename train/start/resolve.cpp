@@ -99,12 +99,13 @@ void compare(TrainConfig saved, TrainConfig now, const fs::path& state, Notices&
 /// The starting point of a saved run; its weights may no longer exist.
 StartingPoint start_of(const TrainConfig& saved) {
   const TaskKind task = saved.task->kind();
-  std::vector<Setting> asked{{"dataset", saved.data.name}, {"model", saved.model.name}};
+  std::vector<Setting> asked{{"dataset", saved.data.name},
+                             {"model", saved.model.name},
+                             {"finetune", saved.weights.finetune}};
   try {
-    std::vector<Setting> with_weights = asked;
-    with_weights.push_back({"finetune", saved.weights.finetune});
-    return starting_point(task, with_weights);
+    return starting_point(task, asked);
   } catch (const Error&) {
+    asked.pop_back();
     return starting_point(task, asked);
   }
 }
@@ -190,7 +191,7 @@ ResolvedRun resolve_run(const std::vector<Setting>& flags, const RunDefaults& de
   const fs::path state = find_state(given);
   const bool is_new = state.empty();
 
-  // In order of precedence: defaults, then recipe and hub or else the saved run, then file, flags.
+  // Lowest precedence first: defaults; recipe and hub, or the saved run; --config file; flags.
   ResolvedRun run = is_new ? new_run(given, defaults) : saved_run(state, defaults.task);
   TrainConfig& config = run.config;
   const TrainConfig before = config;

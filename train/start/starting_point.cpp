@@ -52,14 +52,10 @@ std::string text_of_value(const json& value) {
   return value.is_string() ? value.get<std::string>() : json_text(value);
 }
 
-/// "peg_kernel" for --peg-kernel, and the flag for a key.
-std::string key_of(std::string flag) {
-  std::replace(flag.begin(), flag.end(), '-', '_');
-  return flag;
-}
-std::string flag_of(std::string key) {
-  std::replace(key.begin(), key.end(), '_', '-');
-  return key;
+/// The flag of a model setting's key, peg-kernel of peg_kernel, or the other way round.
+std::string replaced(std::string name, char from, char to) {
+  std::replace(name.begin(), name.end(), from, to);
+  return name;
 }
 
 /// The model and those of its settings that its name does not imply.
@@ -77,7 +73,7 @@ std::vector<Setting> model_settings(const HubConfig& hub) {
       others[key] = value;
       continue;
     }
-    settings.push_back({flag_of(key), text_of_value(value)});
+    settings.push_back({replaced(key, '_', '-'), text_of_value(value)});
   }
   if (!others.empty()) settings.push_back({"model-args", json_text(others)});
   return settings;
@@ -132,7 +128,8 @@ StartingPoint starting_point(TaskKind task, const std::vector<Setting>& asked) {
   if (takes_model || !model.empty()) {
     // A model that is named has the registry's settings: the recipe's are for the recipe's model.
     const ModelSettings flags;
-    std::erase_if(recipe, [&](const Setting& s) { return flags.contains(key_of(s.name)); });
+    std::erase_if(recipe,
+                  [&](const Setting& s) { return flags.contains(replaced(s.name, '-', '_')); });
   }
   apply_settings(config, recipe);
   if (!hub) return start;

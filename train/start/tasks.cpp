@@ -2,7 +2,6 @@
 #include "train/start/tasks.h"
 
 #include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
 
 #include "models/registry.h"
@@ -31,55 +30,51 @@ struct TaskRow {
   RecipeNames recipes;   ///< by kind of data set, and for fine-tuning
 };
 
-const std::array kTasks{
-    TaskRow{.kind = TaskKind::classification,
-            .settings = classification_settings,
-            .models = "classifiers",
-            .programs = "./run train_cifar and ./run train_imagenet train",
-            .recipes = {.drawn = "builtin",
-                        .small = "cifar",
-                        .photographs = "imagenet_deit_tiny",
-                        .finetuning = "finetune"}},
-    TaskRow{.kind = TaskKind::masked_autoencoding,
-            .settings = masked_autoencoding_settings,
-            .models = "masked autoencoders",
-            .programs = "./run train_mae trains",
-            .recipes = {.drawn = "builtin_mae",
-                        .small = "cifar_mae",
-                        .photographs = "imagenet_mae_base"}},
-    TaskRow{.kind = TaskKind::diffusion,
-            .settings = diffusion_settings,
-            .models = "diffusion models",
-            .programs = "./run train_diffusion trains",
-            .recipes = {.drawn = "builtin_dit",
-                        .small = "cifar_dit",
-                        .photographs = "photographs_dit",
-                        .latents = "latents_dit"}},
-    TaskRow{.kind = TaskKind::autoencoding,
-            .settings = autoencoding_settings,
-            .models = "image autoencoders",
-            .programs = "./run train_vae trains",
-            .recipes = {.drawn = "builtin_vae",
-                        .small = "cifar_vae",
-                        .photographs = "imagenet_vae_f8"}},
-    TaskRow{.kind = TaskKind::depth,
-            .settings = depth_settings,
-            .models = "depth models",
-            .programs = "./run train_depth trains",
-            .recipes = {.drawn = "rooms_depth",
-                        .small = "rooms_depth",
-                        .photographs = "nyu_depth_pit_small"}},
-    TaskRow{.kind = TaskKind::detection,
-            .settings = detection_settings,
-            .models = "detectors",
-            .programs = "./run train_detection trains",
-            .recipes = {.drawn = "scenes",
-                        .small = "deformable_detr_coco",
-                        .photographs = "deformable_detr_coco"}},
+const TaskRow kTasks[] = {
+    {.kind = TaskKind::classification,
+     .settings = classification_settings,
+     .models = "classifiers",
+     .programs = "./run train_cifar and ./run train_imagenet train",
+     .recipes = {.drawn = "builtin",
+                 .small = "cifar",
+                 .photographs = "imagenet_deit_tiny",
+                 .finetuning = "finetune"}},
+    {.kind = TaskKind::masked_autoencoding,
+     .settings = masked_autoencoding_settings,
+     .models = "masked autoencoders",
+     .programs = "./run train_mae trains",
+     .recipes = {.drawn = "builtin_mae", .small = "cifar_mae", .photographs = "imagenet_mae_base"}},
+    {.kind = TaskKind::diffusion,
+     .settings = diffusion_settings,
+     .models = "diffusion models",
+     .programs = "./run train_diffusion trains",
+     .recipes = {.drawn = "builtin_dit",
+                 .small = "cifar_dit",
+                 .photographs = "photographs_dit",
+                 .latents = "latents_dit"}},
+    {.kind = TaskKind::autoencoding,
+     .settings = autoencoding_settings,
+     .models = "image autoencoders",
+     .programs = "./run train_vae trains",
+     .recipes = {.drawn = "builtin_vae", .small = "cifar_vae", .photographs = "imagenet_vae_f8"}},
+    {.kind = TaskKind::depth,
+     .settings = depth_settings,
+     .models = "depth models",
+     .programs = "./run train_depth trains",
+     .recipes = {.drawn = "rooms_depth",
+                 .small = "rooms_depth",
+                 .photographs = "nyu_depth_pit_small"}},
+    {.kind = TaskKind::detection,
+     .settings = detection_settings,
+     .models = "detectors",
+     .programs = "./run train_detection trains",
+     .recipes = {.drawn = "scenes",
+                 .small = "deformable_detr_coco",
+                 .photographs = "deformable_detr_coco"}},
 };
 
 const TaskRow& row_of(TaskKind kind) {
-  return *std::find_if(kTasks.begin(), kTasks.end(),
+  return *std::find_if(std::begin(kTasks), std::end(kTasks),
                        [&](const TaskRow& row) { return row.kind == kind; });
 }
 
@@ -128,24 +123,17 @@ TrainConfig saved_config(std::string_view json, const std::string& where) {
   const TaskKind task = model.empty() ? TaskKind::classification : task_kind(model);
   TrainConfig config = config_for(task);
   config.task->precede_settings();
-  apply_settings(config,
-                 settings_in_saved_json(fields_of(config), json, where, settings_of_others(task)));
+  apply_settings(config, settings_in_json(fields_of(config), json, where, settings_of_others(task),
+                                          OthersMay::have_any_value));
   return config;
 }
 
 std::string_view recipe_of(std::string_view dataset, TaskKind task) {
   const RecipeNames& recipes = row_of(task).recipes;
-  switch (data_kind(dataset)) {
-    case DataKind::drawn:
-      return recipes.drawn;
-    case DataKind::small:
-      return recipes.small;
-    case DataKind::latents:
-      return recipes.latents;
-    case DataKind::photographs:
-      break;
-  }
-  return recipes.photographs;
+  const DataKind kind = data_kind(dataset);
+  if (kind == DataKind::drawn) return recipes.drawn;
+  if (kind == DataKind::small) return recipes.small;
+  return kind == DataKind::latents ? recipes.latents : recipes.photographs;
 }
 
 std::string_view finetuning_recipe(TaskKind task) { return row_of(task).recipes.finetuning; }

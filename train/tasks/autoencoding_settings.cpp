@@ -10,7 +10,7 @@ class AutoencodingSettings : public TaskSettingsOf<AutoencodingSettings, TaskKin
   void add_fields(Fields& fields, TrainConfig&) override {
     FieldGroup(fields, "VAE")
         .number("kl-weight", &options_.kl_weight,
-                "weight of the latents' KL divergence, beside the absolute error of pixels",
+                "weight of the latents' KL divergence relative to the pixels' absolute error",
                 {0, 1e3});
   }
   void check(const TrainConfig& config) const override {

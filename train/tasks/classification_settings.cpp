@@ -28,8 +28,8 @@ void add_teacher_fields(Fields& fields, ObjectiveOptions& options) {
   g.choice("kd-reduction", &options.kd_reduction, "divide the soft loss by B K or by B");
   g.choice(
       "without-teacher", &options.without_teacher,
-      "model with a distillation head but no teacher: labels train the mean of both heads (timm) "
-      "or only the class head (deit)");
+      "distillation head without a teacher: labels train the mean of both heads (timm) or only "
+      "the class head (deit)");
   TeacherOptions& teacher = options.teacher;
   g.add("teacher", &teacher.model, "model name of the teacher (default: from its checkpoint)");
   g.add("teacher-checkpoint", &teacher.checkpoint,

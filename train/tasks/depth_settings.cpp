@@ -10,8 +10,8 @@ class DepthSettings : public TaskSettingsOf<DepthSettings, TaskKind::depth> {
   void add_fields(Fields& fields, TrainConfig&) override {
     FieldGroup(fields, "Depth")
         .add("protocol", &protocol_,
-             "how depth is measured: words joined by +, of full or eigen (crop), filled or raw, "
-             "median (aligned), least=METRES, most=METRES");
+             "evaluation protocol, words joined by +: full or eigen (crop), filled or raw, median "
+             "(alignment), least=METRES, most=METRES");
   }
   void check(const TrainConfig&) const override {
     try {

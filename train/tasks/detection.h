@@ -11,7 +11,7 @@
 namespace fovea {
 
 struct DetectionOptions {
-  double threshold = 0.5;  ///< least score of the detections in the pictures after an epoch
+  double threshold = 0.5;  ///< minimum score of the detections in the pictures after an epoch
 };
 
 /// The settings --pad-multiple and --threshold. Its tasks refuse images without boxes, or with
