@@ -44,7 +44,7 @@ LoadedModel make_untrained(const InspectRequest& request) {
   const LoadRequest& load = request.load;
   LoadedModel made;
   made.weights = "untrained, seed " + std::to_string(request.seed);
-  override_images(made.info, load);
+  load.images->apply(made.info);
   const Device device = parse_device(load.device);
   require_device(device);
   made.model = make_model(load.model, json::parse(model_settings(load)),

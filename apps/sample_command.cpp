@@ -135,7 +135,7 @@ Fields fields_of(SampleCommand& c) {
 
 SampleCommand read_sample_command(int argc, char** argv) {
   SampleCommand c;
-  c.load.reads_pictures = false;
+  c.load.images.reset();
   const CommandSpec spec{"sample", "Generates images from noise with a diffusion model.",
                          "run directory of a diffusion model", fields_of(c)};
   const CommandLine line = parse_command_line(argc, argv, spec);

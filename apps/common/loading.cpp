@@ -112,10 +112,10 @@ std::string channels_text(const char* what, const std::array<float, 3>& values,
 /// What of the preprocessing neither the file nor a flag states; empty if both leave nothing open.
 std::string assumed_text(const LoadedModel& loaded, const Metadata& metadata,
                          const LoadRequest& request) {
-  if (metadata.contains("config") || !request.reads_pictures) return {};
+  if (metadata.contains("config") || !request.images) return {};
   const HubConfig hub = find_hub_config(loaded.weights).value_or(HubConfig{});
-  const bool mean = !hub.has_mean && request.mean.empty();
-  const bool deviation = !hub.has_std && request.std.empty();
+  const bool mean = !hub.has_mean && request.images->mean.empty();
+  const bool deviation = !hub.has_std && request.images->std.empty();
   const Normalization& used = loaded.info.normalization;
   std::vector<std::string> assumed;
   const bool is_imagenets = used.mean == kImageNetNormalization.mean &&
@@ -128,7 +128,7 @@ std::string assumed_text(const LoadedModel& loaded, const Metadata& metadata,
       assumed.push_back(channels_text("std", used.deviation, kImageNetNormalization.deviation));
     }
   }
-  if (!hub.has_crop && !request.crop_pct) {
+  if (!hub.has_crop && !request.images->crop_pct) {
     assumed.push_back("a crop-pct of " + shortest_text(loaded.info.crop.crop_pct));
   }
   return joined(assumed, " and ");
@@ -174,22 +174,6 @@ std::string model_settings(const LoadRequest& request) {
               ", expected N or HxW");
   settings["img_size"] = pair ? size : json{size, size};
   return json_text(settings);
-}
-
-void override_images(WeightsInfo& info, const LoadRequest& request) {
-  for (std::size_t c = 0; c < request.mean.size(); ++c) {
-    info.normalization.mean[c] = static_cast<float>(request.mean[c]);
-  }
-  for (std::size_t c = 0; c < request.std.size(); ++c) {
-    info.normalization.deviation[c] = static_cast<float>(request.std[c]);
-  }
-  if (request.crop_pct) info.crop.crop_pct = *request.crop_pct;
-  if (!request.crop_mode.empty()) {
-    info.crop.mode = parse_name<CropMode>("--crop-mode", request.crop_mode);
-  }
-  if (!request.interpolation.empty()) {
-    info.crop.filter = parse_name<Filter>("--interpolation", request.interpolation);
-  }
 }
 
 std::string LoadedModel::title() const {
@@ -241,7 +225,7 @@ LoadedModel load_trained(const LoadRequest& request) {
     fail(loaded.weights.string(), ": ", error.what());
   }
   loaded.info = weights_info(file.metadata, loaded.weights);
-  override_images(loaded.info, request);
+  if (request.images) request.images->apply(loaded.info);
   loaded.notices = notices_of(loaded, file, report, request);
   read_data_of_run(loaded);
   name_classes(loaded);
@@ -277,17 +261,7 @@ void add_weights_fields(Fields& fields, LoadRequest& r) {
 
 void add_load_fields(Fields& fields, LoadRequest& r) {
   add_weights_fields(fields, r);
-  FieldGroup images(fields, "Images");
-  images.number("mean", &r.mean, "mean per colour channel (default: the checkpoint's)", {-100, 100})
-      .count = 3;
-  images.number("std", &r.std, "std per colour channel (default: the checkpoint's)", {1e-6, 100})
-      .count = 3;
-  images.number("crop-pct", &r.crop_pct,
-                "share of the shorter side that the crop keeps (default: the checkpoint's)",
-                {1e-3, 1});
-  images.choice("crop-mode", &r.crop_mode,
-                "how to crop; automatic: center, but stretch tiny images", names_of<CropMode>());
-  images.choice("interpolation", &r.interpolation, "filter for resizing", names_of<Filter>());
+  add_fields(fields, r.images.emplace());
 }
 
 }  // namespace fovea

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/common/image_settings.h"
 #include "data/classes/class_match.h"
 #include "data/dataset.h"
 #include "data/geometry/evaluation_transform.h"
@@ -28,12 +29,9 @@ struct LoadRequest {
   std::string model_args;  ///< further model settings as a JSON object; empty: as trained
   std::string device = "cpu";
   std::int64_t num_classes = 0;  ///< for a file without class names
-  // Normalisation and crop of images; empty: as in the checkpoint.
-  std::vector<double> mean, std;
-  std::optional<double> crop_pct;
-  std::string crop_mode, interpolation;
+  /// Empty: the model is shown no images, so their preparation does not matter.
+  std::optional<ImageSettings> images = ImageSettings{};
   bool prefers_ema = false;    ///< of a file with several sets, the averaged weights
-  bool reads_pictures = true;  ///< false: without notices about the preparation of images
   bool verbose = false;        ///< errors list all names of tensors
   bool key_is_shared = false;  ///< weights_key applies to several checkpoints
   bool last = false;           ///< the last weights instead of the best
@@ -71,9 +69,6 @@ struct LoadedModel {
 
 /// Throws unless the model has classes and takes RGB images.
 void require_classes(const LoadedModel& loaded);
-
-/// Replaces the normalisation and crop in `info` by those that the request sets.
-void override_images(WeightsInfo& info, const LoadRequest& request);
 
 /// Adds the fields about the weights, except the checkpoint itself.
 void add_weights_fields(Fields& fields, LoadRequest& request);

@@ -70,12 +70,12 @@ TEST_CASE("the note about preprocessing covers only what was assumed") {
   write_safetensors(folder / "weights.safetensors", state_with_prefix(""));
   LoadRequest request = request_for(folder / "weights.safetensors");
   CHECK(says(load_trained(request), "using the mean and std of ImageNet and a crop-pct of 0.875"));
-  request.crop_pct = 1;
+  request.images->crop_pct = 1;
   CHECK(says(load_trained(request), "using the mean and std of ImageNet"));
   CHECK_FALSE(says(load_trained(request), "crop-pct"));
-  request.mean = {0.5, 0.5, 0.5};
+  request.images->mean = {0.5, 0.5, 0.5};
   CHECK(says(load_trained(request), "using the std of ImageNet"));
-  request.std = {0.5, 0.5, 0.5};
+  request.images->std = {0.5, 0.5, 0.5};
   CHECK_FALSE(says(load_trained(request), "preprocessing"));
 }
 

@@ -167,11 +167,11 @@ TEST_CASE("a folder of a hub: model, classes and how images are shown") {
   CHECK(how.normalization.mean[2] == 0.5F);
 
   request.img_size = "48x64";
-  request.crop_pct = 1;
-  request.crop_mode = "center";
-  request.interpolation = "lanczos";
-  request.mean = {0.1, 0.2, 0.3};
-  request.std = {1, 1, 1};
+  request.images->crop_pct = 1;
+  request.images->crop_mode = "center";
+  request.images->interpolation = "lanczos";
+  request.images->mean = {0.1, 0.2, 0.3};
+  request.images->std = {1, 1, 1};
   const LoadedModel other = load_trained(request);
   CHECK(other.preparation().size == ImageSize{48, 64});
   CHECK(other.preparation().crop.crop_pct == 1);

@@ -1,0 +1,24 @@
+// Flags that replace a checkpoint's preparation of images.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/base/fields.h"
+#include "train/run/weights_info.h"
+
+namespace fovea {
+
+/// Normalisation and crop; what is empty stays as in the checkpoint.
+struct ImageSettings {
+  std::vector<double> mean, std;  ///< per colour channel
+  std::optional<double> crop_pct;
+  std::string crop_mode, interpolation;
+
+  void apply(WeightsInfo& info) const;
+};
+
+void add_fields(Fields& fields, ImageSettings& settings);
+
+}  // namespace fovea
