@@ -13,10 +13,10 @@ namespace {
 
 /// This many spins cost nothing on an idle machine (docs/benchmarks.md); libgomp's default is
 /// 300,000.
-[[maybe_unused]] constexpr const char* kLooks = "1000";
+[[maybe_unused]] constexpr const char* kSpins = "1000";
 
 /// True if the environment already sets how threads wait, as it does after the restart.
-bool is_said() {
+bool is_configured() {
   constexpr std::array kVariables{"OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME"};
   for (const char* name : kVariables) {
     if (std::getenv(name) != nullptr) return true;
@@ -27,7 +27,7 @@ bool is_said() {
 }  // namespace
 
 void limit_openmp_spinning(char** argv) {
-  if (is_said()) return;
+  if (is_configured()) return;
 #if !defined(FOVEA_HAS_OPENMP)
   static_cast<void>(argv);
 #elif defined(__clang__)
@@ -37,7 +37,7 @@ void limit_openmp_spinning(char** argv) {
   // Restarts the process under its own name. It will find the variable set and continue.
   std::error_code error;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
-  if (error || ::setenv("GOMP_SPINCOUNT", kLooks, 0) != 0) return;
+  if (error || ::setenv("GOMP_SPINCOUNT", kSpins, 0) != 0) return;
   ::execv(self.c_str(), argv);
   // The restart failed: the file is missing or not readable. Threads wait in the default way.
 #endif

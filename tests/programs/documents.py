@@ -398,6 +398,9 @@ def main():
         for number, text in page.commands():
             if page.name != "docs/timm-flags.md" or number in blocks or text.startswith("./run"):
                 commands.check(page.at(number), text, number in blocks)
+    shown = {name for _, name, _ in commands.runnable}
+    for name in PROGRAMS:
+        problems.that(name in shown, "cmake/programs.txt", f"no page shows a command of {name}")
     check_links(pages, root, problems)
     check_figures(pages[0], pages, problems)
     ran, seconds = run_fast_commands(commands, build, problems)
