@@ -98,7 +98,7 @@ void write_matches(const std::string& costs, const std::string& output) {
   std::map<std::string, Tensor> matches;
   for (const auto& [name, cost] : read_safetensors(costs).tensors) {
     std::vector<double> values;
-    for (const Pair& pair : match(cost.to_vector(), cost.size(0), cost.size(1))) {
+    for (const MatchedPair& pair : match(cost.to_vector(), cost.size(0), cost.size(1))) {
       values.push_back(static_cast<double>(pair.query));
       values.push_back(static_cast<double>(pair.target));
     }

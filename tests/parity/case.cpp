@@ -157,10 +157,10 @@ void Case::compare_output(const std::string& name, const Tensor& ours, const Ten
   results.push_back({name, error, output_bound(options.precision, family, name)});
 }
 
-void Case::compare_pairs(const std::string& name, const std::vector<Pair>& ours) {
+void Case::compare_pairs(const std::string& name, const std::vector<MatchedPair>& ours) {
   const Tensor reference = take(name);
   std::vector<double> values;
-  for (const Pair& pair : ours) {
+  for (const MatchedPair& pair : ours) {
     values.push_back(static_cast<double>(pair.query));
     values.push_back(static_cast<double>(pair.target));
   }

@@ -62,7 +62,7 @@ class Case {
   /// Compares only the elements where `counts`, which broadcasts to them, is 1; the others are 0.
   void compare_output(const std::string& name, const Tensor& ours, const Tensor& counts);
   /// Compares pairs with the file's table `name`, [n, 2], which must be equal.
-  void compare_pairs(const std::string& name, const std::vector<Pair>& ours);
+  void compare_pairs(const std::string& name, const std::vector<MatchedPair>& ours);
   void compare_gradients(const GradientSet& set);
 
   /// Throws if a tensor was not used or if nothing was compared.

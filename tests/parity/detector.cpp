@@ -88,7 +88,7 @@ Matches take_matches(Case& c, std::int64_t layers, std::size_t images) {
   Matches all(static_cast<std::size_t>(layers));
   for (std::int64_t layer = 0; layer < layers; ++layer) {
     for (std::size_t b = 0; b < images; ++b) {
-      std::vector<Pair>& pairs = all[static_cast<std::size_t>(layer)].emplace_back();
+      std::vector<MatchedPair>& pairs = all[static_cast<std::size_t>(layer)].emplace_back();
       if (!c.has(match_name(layer, b))) continue;
       const Tensor table = c.take(match_name(layer, b));
       check(table.rank() == 2 && table.size(1) == 2, match_name(layer, b), ": got ", table.shape(),
@@ -106,7 +106,7 @@ Matches take_matches(Case& c, std::int64_t layers, std::size_t images) {
 void compare_matches(Case& c, const Matches& ours, const Matches& theirs) {
   for (std::size_t layer = 0; layer < ours.size(); ++layer) {
     for (std::size_t b = 0; b < ours[layer].size(); ++b) {
-      const std::vector<Pair>&a = ours[layer][b], &r = theirs[layer][b];
+      const std::vector<MatchedPair>&a = ours[layer][b], &r = theirs[layer][b];
       const std::size_t most = std::max(a.size(), r.size());
       double wrong = 0;
       for (std::size_t i = 0; i < most; ++i) {
@@ -167,10 +167,10 @@ std::vector<Objects> objects_of(const Tensor& labels, const Tensor& boxes) {
 /// Appends [L, B, T]: the query of each of at most `most` objects, else -1.
 void append_queries(const Matches& matches, std::int64_t most, std::vector<double>& queries) {
   for (const auto& layer : matches) {
-    for (const std::vector<Pair>& image : layer) {
+    for (const std::vector<MatchedPair>& image : layer) {
       const std::size_t first = queries.size();
       queries.resize(first + static_cast<std::size_t>(most), -1.0);
-      for (const Pair& pair : image) {
+      for (const MatchedPair& pair : image) {
         queries[first + static_cast<std::size_t>(pair.target)] = static_cast<double>(pair.query);
       }
     }
