@@ -10,6 +10,7 @@
 #include "engine/base/json.h"
 #include "engine/base/sha256.h"
 #include "engine/base/system_memory.h"
+#include "engine/base/text.h"
 #include "engine/formats/safetensors.h"
 #include "engine/parallel.h"
 #include "models/classifier.h"

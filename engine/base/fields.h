@@ -127,9 +127,9 @@ struct Setting {
 /// The text of that setting; "" if there is none.
 [[nodiscard]] std::string setting_text(const std::vector<Setting>& settings, std::string_view name);
 
-/// Settings::source of fields that are not at their default, by name.
+/// Setting::source of all fields that were set, by name.
 using Sources = std::map<std::string, std::string>;
-/// The source of a field: "default" if it has none.
+/// The source of a field; "default" if it was not set.
 [[nodiscard]] std::string source_of(const Sources& sources, const std::string& name);
 
 /// Settings of another task or program. A flag with one of these names is rejected with the name of
@@ -140,7 +140,8 @@ struct OtherSettings {
   Fields fields;                 ///< fields whose default values have no effect
 };
 
-enum class OthersMay { be_neutral, have_any_value };
+/// Settings of others in a file: refused unless they have their neutral value, or ignored.
+enum class OthersAre { refused, ignored };
 
 /// Adds settings under one heading of --help.
 class FieldGroup {
@@ -199,12 +200,12 @@ void set_fields(const Fields& fields, const std::vector<Setting>& settings);
 /// errors, except "about", which is reserved for remarks and ignored. `where`, a path, is the
 /// settings' source and starts every message.
 ///
-/// Names among `others` are ignored; any value but the neutral one, which requests nothing, is an
-/// error unless others may have any.
+/// A name among `others` is left out. Unless these are ignored, its value must be the neutral one,
+/// which requests nothing.
 [[nodiscard]] std::vector<Setting> settings_in_json(const Fields& fields, std::string_view json,
                                                     const std::string& where,
                                                     const std::vector<OtherSettings>& others = {},
-                                                    OthersMay others_may = OthersMay::be_neutral);
+                                                    OthersAre others_are = OthersAre::refused);
 /// settings_in_json() for a file. It may name another file next to it that it "extends": the
 /// settings of that file come first.
 [[nodiscard]] std::vector<Setting> settings_in_file(const Fields& fields,
@@ -217,8 +218,8 @@ void apply_json(const Fields& fields, std::string_view json, const std::string& 
 /// UsageError when the text is not a JSON object.
 [[nodiscard]] std::string text_in_json(const Field& field, std::string_view json,
                                        const std::string& where);
-/// The inverse, for config.json: only `saved` fields, without empty texts. `about` is a JSON
-/// value, or empty.
+/// The inverse of apply_json(), for config.json: only `saved` fields, without empty texts. `about`
+/// is a JSON value, or empty.
 [[nodiscard]] std::string to_json(const Fields& fields, const std::string& about = {});
 
 /// A table of names and values by group, for the start of a run: of all fields, or of the fields

@@ -141,7 +141,7 @@ void set_fields(const Fields& fields, const std::vector<Setting>& settings) {
 
 std::vector<Setting> settings_in_json(const Fields& fields, std::string_view json,
                                       const std::string& where, const Others& others,
-                                      OthersMay others_may) {
+                                      OthersAre others_are) {
   const Json object = parse_object(json, where);
   refuse_unknown(fields, object, where, others);
   std::vector<Setting> settings;
@@ -149,7 +149,7 @@ std::vector<Setting> settings_in_json(const Fields& fields, std::string_view jso
   for (const auto& [name, value] : object.items()) {
     if (name == "about" || name == "extends") continue;
     const Field* const other = find_other(others, name);
-    if (other != nullptr && others_may == OthersMay::have_any_value) continue;
+    if (other != nullptr && others_are == OthersAre::ignored) continue;
     try {
       if (other != nullptr && asks_for_nothing(*other, text_of(*other, value, where))) continue;
       const Field& field = find_field(fields, name, where, others);

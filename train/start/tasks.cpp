@@ -124,7 +124,7 @@ TrainConfig saved_config(std::string_view json, const std::string& where) {
   TrainConfig config = config_for(task);
   config.task->precede_settings();
   apply_settings(config, settings_in_json(fields_of(config), json, where, settings_of_others(task),
-                                          OthersMay::have_any_value));
+                                          OthersAre::ignored));
   return config;
 }
 
