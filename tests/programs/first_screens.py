@@ -97,7 +97,7 @@ def check_start_of_training(checks, program):
     done = checks.run(program, *tiny, "--output", f"{program} b", "--verbose")
     rows = [line.split() for line in done.stdout.splitlines() if line.startswith("    ")]
     sources = {row[0]: row[2] for row in rows}  # of names and values without blanks
-    for name, source in ("weight-decay", "recipe"), ("output", "flag"), ("val-batch-size", "default"):
+    for name, source in ("weight-decay", "recipe"), ("output", "flag"), ("zero", "default"):
         checks.that(f"--verbose shows the source of {name}", sources.get(name) == source, done.stdout)
 
 
