@@ -14,7 +14,7 @@ constexpr double kLeastDepth = 1e-3;  // metres: logarithms of depths stay finit
 
 DepthTransformer::DepthTransformer(ModelInfo info, const DepthConfig& c, std::uint64_t seed,
                                    TensorOptions options)
-    : DepthModel(std::move(info), seed, options),
+    : Model(std::move(info), seed, options),
       config_(c),
       embed_(top(), c.tokens, c.image.grid(), c.encoder.embed_dim),
       patch_embed_(at("patch_embed", Role::patches), c.image, c.encoder.embed_dim),

@@ -5,12 +5,13 @@
 #include <nlohmann/json_fwd.hpp>
 #include <vector>
 
-#include "models/depth_model.h"
+#include "models/depth/loss.h"
 #include "models/layers/block.h"
 #include "models/layers/depth_head.h"
 #include "models/layers/patch_embed.h"
 #include "models/layers/peg_stack.h"
 #include "models/layers/token_embedding.h"
+#include "models/model.h"
 
 namespace fovea {
 
@@ -28,14 +29,20 @@ struct DepthConfig {
 [[nodiscard]] DepthConfig read_depth_config(const nlohmann::json& config);
 [[nodiscard]] nlohmann::json to_json(const DepthConfig& c);
 
-class DepthTransformer : public DepthModel {
+class DepthTransformer : public Model {
  public:
+  static constexpr TaskKind kTask = TaskKind::depth;
   DepthTransformer(ModelInfo info, const DepthConfig& c, std::uint64_t seed, TensorOptions options);
 
-  /// Accepts images of other sizes, of whole patches, with ctx.any_size, dynamic_img_size or
-  /// without a position embedding.
-  [[nodiscard]] Tensor forward(const Tensor& images, Context& ctx) override;
-  [[nodiscard]] DepthLoss loss() const override { return config_.loss; }
+  /// Maps images [B, C, H, W], of the parameters' dtype or of ctx.activations, to depths [B, H, W]
+  /// in metres. Accepts images of other sizes, of whole patches, with ctx.any_size,
+  /// dynamic_img_size or without a position embedding.
+  [[nodiscard]] Tensor forward(const Tensor& images, Context& ctx);
+  /// The loss that the outputs are made for.
+  [[nodiscard]] DepthLoss loss() const { return config_.loss; }
+  [[nodiscard]] Tensor probe(const Tensor& images, Context& ctx) override {
+    return forward(images, ctx);
+  }
   [[nodiscard]] TokenInfo tokens() const override;
 
  private:

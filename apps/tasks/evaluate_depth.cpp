@@ -25,7 +25,7 @@ EvaluatedDepth evaluate_depth_model(EvaluationSession& session, const LoadedMode
   const auto images = request.split == "train" ? train : open_dataset(data, Split::test);
   require_depths(*images, protocols_of(request));
   const EvaluateOptions options = session.options(trained, images->size());
-  auto& model = model_as<DepthModel>(*trained.model);
+  auto& model = model_as<DepthTransformer>(*trained.model);
   EvaluatedDepth evaluated{.checkpoint = trained.weights.string(),
                            .model = model.info().name,
                            .dataset = request.dataset_title(trained),

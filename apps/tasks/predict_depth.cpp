@@ -11,7 +11,7 @@
 #include "data/figures/depth_figure.h"
 #include "engine/base/files.h"
 #include "engine/base/text.h"
-#include "models/depth_model.h"
+#include "models/depth_transformer.h"
 #include "models/model_as.h"
 #include "ops/view.h"
 #include "train/loop/evaluation_pass.h"
@@ -96,7 +96,7 @@ int predict_depths(const PredictRequest& request, LoadedModel& trained,
                    const PictureList& pictures) {
   const EvaluateOptions options = request.options(trained);
   const fs::path folder = request.output.empty() ? "predictions" : request.output;
-  auto& model = model_as<DepthModel>(*trained.model);
+  auto& model = model_as<DepthTransformer>(*trained.model);
   const auto files = std::make_shared<PictureFiles>(pictures.files);
   DepthWriter writer(*files, output_names(pictures.files), folder, options.normalization);
   const auto write = [&](const EvaluationBatch& batch) {

@@ -8,7 +8,7 @@
 #include "engine/graph_dump.h"
 #include "engine/random.h"
 #include "models/classifier.h"
-#include "models/depth_model.h"
+#include "models/depth_transformer.h"
 #include "models/detector.h"
 #include "models/dit.h"
 #include "models/layers/block.h"
@@ -203,7 +203,7 @@ Tensor detection_loss(Detector& detector, const Tensor& images, Context& ctx) {
 }
 
 /// The loss of depths from 6 to 9 m with unknown pixels, far from the kink of l1.
-Tensor depth_loss_of(DepthModel& model, const Tensor& images, Context& ctx) {
+Tensor depth_loss_of(DepthTransformer& model, const Tensor& images, Context& ctx) {
   const Tensor depths = model.forward(images, ctx);
   const Tensor target = rand_uniform(depths.shape(), {6, 9}, {9}, images.options());
   const Tensor noise = rand_uniform(depths.shape(), {0, 1}, {10}, images.options());
@@ -230,7 +230,7 @@ Tensor loss_of(Model& model, const Tensor& images, Context& ctx, bool distil) {
     return reconstruction_error(images, output) + latent_divergence(moments) * 0.1;
   }
   if (model.info().task == TaskKind::depth) {
-    return depth_loss_of(model_as<DepthModel>(model), images, ctx);
+    return depth_loss_of(model_as<DepthTransformer>(model), images, ctx);
   }
   const Mae& mae = model_as<Mae>(model);
   const Shape noise{images.size(0), mae.config().image.patches()};

@@ -17,8 +17,8 @@ namespace {
 
 using nlohmann::json;
 
-std::unique_ptr<DepthModel> depth_model(const std::string& name, const json& overrides = {}) {
-  return model_as<DepthModel>(make_model(name, overrides));
+std::unique_ptr<DepthTransformer> depth_model(const std::string& name, const json& overrides = {}) {
+  return model_as<DepthTransformer>(make_model(name, overrides));
 }
 
 const json kTinyDepth = {{"embed_dim", 12}, {"depth", 1}, {"num_heads", 2}};
@@ -36,7 +36,7 @@ void set(const Model& model, const char* name, const std::vector<double>& values
   parameter.copy_(from_values(parameter.shape(), values));
 }
 
-Tensor depths_of(DepthModel& model, const Tensor& images) {
+Tensor depths_of(DepthTransformer& model, const Tensor& images) {
   const NoGrad no_grad;
   Context ctx;
   return model.forward(images, ctx);

@@ -11,7 +11,7 @@
 #include "engine/random.h"
 #include "models/checkpoints/pretrained.h"
 #include "models/classifier.h"
-#include "models/depth_model.h"
+#include "models/depth_transformer.h"
 #include "models/dit.h"
 #include "models/mae.h"
 #include "models/model_as.h"
@@ -157,7 +157,7 @@ Tensor loss_of(Model& model, const Batch& batch, Context& ctx) {
   }
   if (model.info().task == TaskKind::diffusion) return loss_of(model_as<Dit>(model), batch, ctx);
   if (model.info().task == TaskKind::depth) {
-    auto& depth = model_as<DepthModel>(model);
+    auto& depth = model_as<DepthTransformer>(model);
     const Tensor depths = depth.forward(batch.images, ctx);
     const Tensor of_image = batch.labels.to(DType::f32) + 1;  // [B]
     const Tensor target =

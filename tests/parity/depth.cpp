@@ -4,7 +4,7 @@
 
 #include "engine/autograd.h"
 #include "models/depth/measures.h"
-#include "models/depth_model.h"
+#include "models/depth_transformer.h"
 #include "models/model_as.h"
 #include "ops/arithmetic.h"
 #include "ops/view.h"
@@ -68,7 +68,8 @@ void check_depth(Case& c) {
   nlohmann::json config = c.config;
   config["family"] = c.family;
   refuse_dropping(config);
-  const std::unique_ptr<DepthModel> model = model_as<DepthModel>(load_case_model(c, config));
+  const std::unique_ptr<DepthTransformer> model =
+      model_as<DepthTransformer>(load_case_model(c, config));
   const DType real = c.options.parameters();
   const Tensor input = take_images(c), target = c.take("target", real);
   Context ctx = training_context(c);
@@ -87,7 +88,7 @@ void check_depth(Case& c) {
 StepLoss depth_loss_of_steps(Case& c, const TrainingCase& training, Model& model) {
   const Tensor targets =
       take_steps(c, "batch_target", training, {4}, "[S, B, H, W]", c.options.parameters());
-  return [&depth = model_as<DepthModel>(model), images = training.images, targets](
+  return [&depth = model_as<DepthTransformer>(model), images = training.images, targets](
              std::int64_t step, Context& ctx) {
     const Tensor output = depth.forward(ops::select(images, 0, step), ctx);
     return depth_loss(depth.loss(), output, ops::select(targets, 0, step));

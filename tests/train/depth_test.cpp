@@ -99,7 +99,7 @@ TEST_CASE("an evaluation measures the outputs and the loss of the model") {
   const Batch batch = first_batch(*test, 5);
   const NoGrad no_grad;
   Context ctx;
-  const Tensor depths = model_as<DepthModel>(*model).forward(batch.images, ctx);
+  const Tensor depths = model_as<DepthTransformer>(*model).forward(batch.images, ctx);
   const Tensor target = depths_of(batch, DepthSource::filled);
   CHECK(score(task, result, "loss") ==
         doctest::Approx(depth_loss(DepthLoss::l1, depths, target).item()).epsilon(1e-5));
@@ -137,7 +137,7 @@ TEST_CASE("several protocols of one pass are those of a pass each") {
   const EvaluateOptions options = depth_options().evaluation;
   const DepthBaselines baselines = measure_baselines(*model, *train, options);
   const auto protocols = parse_protocols("full,eigen,full+median,most=5");
-  auto& depth = model_as<DepthModel>(*model);
+  auto& depth = model_as<DepthTransformer>(*model);
   const DepthResults together = evaluate_depth(depth, test, options, protocols, baselines);
   std::vector<double> rmse;
   for (std::size_t i = 0; i < protocols.size(); ++i) {

@@ -63,7 +63,7 @@ TaskInfo depth_info() {
 }
 
 DepthEstimation::DepthEstimation(Model& model, const DepthProtocol& protocol, const Dataset* images)
-    : model_(model_as<DepthModel>(model)),
+    : model_(model_as<DepthTransformer>(model)),
       protocol_(protocol),
       images_(images),
       info_(depth_info()) {

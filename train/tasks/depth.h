@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "models/depth/protocol.h"
-#include "models/depth_model.h"
+#include "models/depth_transformer.h"
 #include "train/loop/task.h"
 #include "train/settings/task_settings.h"
 #include "train/tasks/depth_evaluation.h"
@@ -43,7 +43,7 @@ class DepthEstimation : public Task {
  private:
   [[nodiscard]] const DepthBaselines& baselines(const EvaluateOptions& options) const;
 
-  DepthModel& model_;
+  DepthTransformer& model_;
   DepthProtocol protocol_;
   const Dataset* images_;
   TaskInfo info_;

@@ -110,7 +110,7 @@ void require_depths(const Dataset& dataset, const std::vector<DepthProtocol>& pr
   }
 }
 
-DepthResults evaluate_depth(DepthModel& model, const std::shared_ptr<const Dataset>& dataset,
+DepthResults evaluate_depth(DepthTransformer& model, const std::shared_ptr<const Dataset>& dataset,
                             const EvaluateOptions& options,
                             const std::vector<DepthProtocol>& protocols,
                             const DepthBaselines& baselines) {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "models/depth/baselines.h"
-#include "models/depth_model.h"
+#include "models/depth_transformer.h"
 #include "train/loop/evaluation_pass.h"
 
 namespace fovea {
@@ -34,7 +34,7 @@ struct DepthResults {
 
 /// Evaluates the model on images with depths at the model's size. Throws Error unless the data set
 /// has the maps that the protocols need: "depth", and for raw depth "raw_depth".
-[[nodiscard]] DepthResults evaluate_depth(DepthModel& model,
+[[nodiscard]] DepthResults evaluate_depth(DepthTransformer& model,
                                           const std::shared_ptr<const Dataset>& dataset,
                                           const EvaluateOptions& options,
                                           const std::vector<DepthProtocol>& protocols,
