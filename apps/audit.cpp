@@ -51,8 +51,8 @@ class FingerprintComparison : public RunObserver {
     ++compared_;
     differs_ = computed != found->second;
     if (!differs_) return;
-    line_.print(text_of("step ", step, ": the fingerprint differs from the log's\n  computed ",
-                        computed, "\n  logged   ", found->second));
+    line_.print(concat("step ", step, ": the fingerprint differs from the log's\n  computed ",
+                       computed, "\n  logged   ", found->second));
   }
   [[nodiscard]] bool differs() const { return differs_; }
   [[nodiscard]] bool is_complete() const { return differs_ || compared_ == logged_.size(); }
@@ -60,7 +60,7 @@ class FingerprintComparison : public RunObserver {
   void step(const EpochPosition& at) override {
     const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start_;
     const std::int64_t done = at.epoch * at.steps + at.step - first_;
-    line_.update({.label = text_of("step ", first_ + done, " of ", last_),
+    line_.update({.label = concat("step ", first_ + done, " of ", last_),
                   .done = done,
                   .total = last_ - first_,
                   .seconds = passed.count(),
@@ -170,15 +170,15 @@ int audit_in(Communicator& processes, const AuditRequest& request) {
   if (config.run.threads > 0) set_num_threads(static_cast<int>(config.run.threads));
   processes.set_timeout(std::chrono::duration<double>(config.run.comm_timeout));
   const Stretch& stretch = request.stretch;
-  line.print(text_of("auditing ", request.run.folder.string(), " from step ", plan.from.step,
-                     " to ", plan.last));
+  line.print(concat("auditing ", request.run.folder.string(), " from step ", plan.from.step, " to ",
+                    plan.last));
   if (differs(config, plan, processes, line)) {
     line.print(
         "note: the bits also depend on the build, the device and the instruction set (FOVEA_ISA)");
     return 1;
   }
   const std::size_t count = plan.logged.size();
-  line.print(text_of(
+  line.print(concat(
       count == 1 ? "the fingerprint" : "all " + std::to_string(count) + " fingerprints",
       " of the steps ", stretch.first, " to ", stretch.last, count == 1 ? " agrees" : " agree"));
   return 0;

@@ -41,7 +41,7 @@ std::string count_text(const WeightsList& list) {
     parts.push_back(std::move(part));
   }
   const std::size_t all = list.entries.size();
-  return std::to_string(all) + (all == 1 ? " tensor: " : " tensors: ") + joined(parts, ", ");
+  return std::to_string(all) + (all == 1 ? " tensor: " : " tensors: ") + join(parts, ", ");
 }
 
 std::string left_out_text(const WeightsList& list) {
@@ -51,7 +51,7 @@ std::string left_out_text(const WeightsList& list) {
     names.resize(kMaxShown);
     names.push_back("and " + std::to_string(list.others.size() - kMaxShown) + " more");
   }
-  return "note: skipped entries that are not tensors: " + joined(names, ", ");
+  return "note: skipped entries that are not tensors: " + join(names, ", ");
 }
 
 }  // namespace

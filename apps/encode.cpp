@@ -122,7 +122,7 @@ class Encoding {
                     .hash = vae.hash,
                     .scale = request.scaling_factor > 0 ? request.scaling_factor
                                                         : vae.model->config().scaling_factor,
-                    .preparation = text_of(request.crop, " ", side)};
+                    .preparation = concat(request.crop, " ", side)};
     info_.channels = vae.model->config().latent_channels;
     info_.size = {latent, latent};
     info_.has_flipped = request.flips;
@@ -153,15 +153,15 @@ class Encoding {
 
   void report() const {
     const double deviation = statistics_.deviation(), scaled = deviation * info_.source.scale;
-    line_.print(text_of("wrote ", request_.output, ": ", images_->size(), " images, latents of ",
-                        info_.channels, "x", to_string(info_.size), ", mean ",
-                        short_text(statistics_.mean()), ", standard deviation ",
-                        short_text(deviation), ", scaled ", short_text(scaled)));
+    line_.print(concat("wrote ", request_.output, ": ", images_->size(), " images, latents of ",
+                       info_.channels, "x", to_string(info_.size), ", mean ",
+                       short_text(statistics_.mean()), ", standard deviation ",
+                       short_text(deviation), ", scaled ", short_text(scaled)));
     if (scaled > 0.5 && scaled < 2) return;
     line_.print(
-        text_of("note: diffusion expects scaled latents with a standard deviation of about "
-                "1; --scaling-factor ",
-                short_text(1 / deviation), " gives that"));
+        concat("note: diffusion expects scaled latents with a standard deviation of about "
+               "1; --scaling-factor ",
+               short_text(1 / deviation), " gives that"));
   }
 
  private:
@@ -233,7 +233,7 @@ int encode(int argc, char** argv) {
   if (!images->notice().empty()) line.print("note: " + images->notice());
   const LoadedVae vae = load_vae(request.vae, {DType::f32, device});
   for (const std::string& note : vae.notes) {
-    line.print(text_of("note: ", vae.weights.string(), " ", note));
+    line.print(concat("note: ", vae.weights.string(), " ", note));
   }
   Encoding encoding(request, vae, images, line);
   const SignalRequest signals;

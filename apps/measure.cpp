@@ -109,7 +109,7 @@ class Measurement {
  private:
   template <class... Parts>
   void note(const Parts&... parts) {
-    result_.notes.push_back(text_of(parts...));
+    result_.notes.push_back(concat(parts...));
   }
 
   void announce(std::int64_t features) {
@@ -118,8 +118,8 @@ class Measurement {
     const auto size = static_cast<std::int64_t>(sizeof(float));
     const std::int64_t bytes = size * sets_.vectors() * features + pair_block_bytes(features);
     const std::int64_t available = available_memory();
-    line_.print(text_of("features  ", sets_.vectors(), " vectors of ", features, ", ",
-                        megabytes_text(bytes), " of memory"));
+    line_.print(concat("features  ", sets_.vectors(), " vectors of ", features, ", ",
+                       megabytes_text(bytes), " of memory"));
     check(available == 0 || bytes < available, "features: need ", megabytes_text(bytes),
           " of memory, but only ", megabytes_text(available),
           " are available; measure fewer pictures");
@@ -269,7 +269,7 @@ class Measurement {
         request_.ceiling_count > 0 ? request_.ceiling_count : sets_.samples->images->size();
     const auto pictures = gaussian_pictures(table_, std::max<std::int64_t>(count, 2),
                                             static_cast<std::uint64_t>(request_.seed));
-    add("ceiling", text_of("drawn from a Gaussian of ", table_->rows(), " pictures' pixels"),
+    add("ceiling", concat("drawn from a Gaussian of ", table_->rows(), " pictures' pixels"),
         read("ceiling", pictures, {}), reference());
   }
 

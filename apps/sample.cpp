@@ -119,7 +119,7 @@ class SamplingRun {
     state.total = batches * step.steps;
     state.seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-    state.note = text_of("sample ", made + 1, " of ", command_.count);
+    state.note = concat("sample ", made + 1, " of ", command_.count);
     line_.update(state);
     return SignalRequest::pending() == 0;
   }
@@ -154,15 +154,15 @@ int sample(int argc, char** argv) {
   ProgressLine line(1);
   for (const std::string& notice : trained.notices) line.print("note: " + notice);
   for (const std::string& note : decoder.notes()) line.print("note: " + note);
-  line.print(text_of("model     ", trained.weights.string()));
+  line.print(concat("model     ", trained.weights.string()));
   const SignalRequest signals;
   SamplingRun sampling(command, trained, decoder, line);
   const std::int64_t made = sampling.run();
   for (const std::string& file : sampling.output().summary()) line.print("wrote     " + file);
   if (SignalRequest::pending() == 0) return 0;
-  line.print(text_of("stopped   after ", made, " of ", command.count, " samples",
-                     command.npz.empty() ? "" : "; no .npz was written", "; --first ",
-                     command.first + made, " continues"));
+  line.print(concat("stopped   after ", made, " of ", command.count, " samples",
+                    command.npz.empty() ? "" : "; no .npz was written", "; --first ",
+                    command.first + made, " continues"));
   return 128 + SignalRequest::pending();
 }
 

@@ -122,7 +122,7 @@ Fields fields_of(SampleCommand& c) {
                "noise schedule of the training (default: as recorded, else linear)",
                names_of<NoiseSchedule>());
   model.number("diffusion-steps", &c.diffusion_steps,
-               "steps of the training (default: as recorded, else 1000)", {0, kMostDiffusionSteps});
+               "steps of the training (default: as recorded, else 1000)", {0, kMaxDiffusionSteps});
   FieldGroup run(fields, "Run");
   run.choice("precision", &c.precision, "precision of the activations", {"f32", "bf16"});
   run.number("threads", &c.threads, "compute threads; 0: all", {0, 1024});

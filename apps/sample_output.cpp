@@ -81,16 +81,15 @@ void SampleOutput::finish() {
     npz_->finish();
     std::filesystem::path settings = files_.npz;
     write_file_atomically(settings.replace_extension(".json"), files_.settings);
-    written_.push_back(text_of(files_.npz.string(), "  ", made, " samples, arr_0 and arr_1"));
+    written_.push_back(concat(files_.npz.string(), "  ", made, " samples, arr_0 and arr_1"));
   }
   npz_.reset();
   if (files_.folder.empty() || made == 0) return;
   write_png(files_.folder / "grid.png", picture_grid(grid_, files_.columns));
   write_file_atomically(files_.folder / "samples.json", files_.settings);
-  const std::string first =
-      std::ssize(grid_) < made ? text_of(" the first ", grid_.size()) : " all";
-  written_.push_back(text_of((files_.folder / "grid.png").string(), " ", first));
-  written_.push_back(text_of(files_.folder.string(), "/  ", made, " pictures, samples.json"));
+  const std::string first = std::ssize(grid_) < made ? concat(" the first ", grid_.size()) : " all";
+  written_.push_back(concat((files_.folder / "grid.png").string(), " ", first));
+  written_.push_back(concat(files_.folder.string(), "/  ", made, " pictures, samples.json"));
 }
 
 void SampleOutput::write_film(const std::vector<Image>& pictures, std::int64_t columns) {

@@ -69,7 +69,7 @@ std::string expected_formats() {
   }
   const std::string last = names.back();
   names.pop_back();
-  return "expected " + joined(names, ", ") + " or " + last;
+  return "expected " + join(names, ", ") + " or " + last;
 }
 
 }  // namespace
@@ -105,7 +105,7 @@ const std::vector<std::string>& picture_endings() {
   static const std::vector<std::string> endings = [] {
     std::string all;
     for (const Format& format : kFormats) all += std::string(format.endings) + " ";
-    return words_of(all);
+    return split_words(all);
   }();
   return endings;
 }

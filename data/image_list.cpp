@@ -45,21 +45,21 @@ std::string difference_of_classes(const ImageList& earlier, const ImageList& now
   const std::size_t before = earlier.classes.size(), here = now.classes.size();
   std::size_t k = 0;
   while (k < before && k < here && earlier.classes[k] == now.classes[k]) ++k;
-  std::string text = before == here ? "" : text_of(here, " classes, ", before, " before: ");
+  std::string text = before == here ? "" : concat(here, " classes, ", before, " before: ");
   if (k == here)
-    return text + text_of("class ", k, ", ", quoted(earlier.classes[k]), ", is missing");
-  text += text_of("class ", k, " is ", quoted(now.classes[k]));
+    return text + concat("class ", k, ", ", quoted(earlier.classes[k]), ", is missing");
+  text += concat("class ", k, " is ", quoted(now.classes[k]));
   return k == before ? text + " and is new" : text + " and was " + quoted(earlier.classes[k]);
 }
 
 std::string difference_of_counts(const ImageList& earlier, const ImageList& now) {
   for (std::size_t k = 0; k < now.counts.size() && k < earlier.counts.size(); ++k) {
     if (now.counts[k] == earlier.counts[k]) continue;
-    return text_of("class ", quoted(now.classes[k]), " has ", now.counts[k], " images, ",
-                   earlier.counts[k], " before; ");
+    return concat("class ", quoted(now.classes[k]), " has ", now.counts[k], " images, ",
+                  earlier.counts[k], " before; ");
   }
   if (now.images == earlier.images) return "";
-  return text_of(now.images, " images, ", earlier.images, " before; ");
+  return concat(now.images, " images, ", earlier.images, " before; ");
 }
 
 /// The first difference between two lists with the same block size.
@@ -67,12 +67,12 @@ std::string parting(const ImageList& earlier, const ImageList& now, const Datase
   const auto [mine, theirs] = std::mismatch(now.checksums.begin(), now.checksums.end(),
                                             earlier.checksums.begin(), earlier.checksums.end());
   const std::int64_t first = (mine - now.checksums.begin()) * now.block;
-  if (first >= now.images) return text_of("the list ends with image ", now.images - 1);
+  if (first >= now.images) return concat("the list ends with image ", now.images - 1);
   const std::int64_t last = std::min(first + now.block, now.images) - 1;
   const auto name = [&](std::int64_t i) { return visible_text(dataset.describe(i)); };
-  if (first == last) return text_of("the first differing image is ", first, ", ", name(first));
-  return text_of("the first differing image is one of ", first, " to ", last, ", ", name(first),
-                 " to ", name(last));
+  if (first == last) return concat("the first differing image is ", first, ", ", name(first));
+  return concat("the first differing image is one of ", first, " to ", last, ", ", name(first),
+                " to ", name(last));
 }
 
 }  // namespace

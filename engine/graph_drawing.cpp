@@ -207,7 +207,7 @@ class Drawing {
         out_ << "  n" << graph_.number_of(input.node().get()) << " -> n" << to << ";\n";
       } else if (is_named_input(input)) {
         out_ << "  " << quoted(input.name()) << " [shape=ellipse, fillcolor=\"#f6ecd9\", label="
-             << quoted(text_of(input.name(), '\n', input.shape())) << "];\n  "
+             << quoted(concat(input.name(), '\n', input.shape())) << "];\n  "
              << quoted(input.name()) << " -> n" << to << ";\n";
       }
     }

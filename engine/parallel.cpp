@@ -51,7 +51,7 @@ int default_threads() {
 #ifdef _OPENMP
   // Some OpenMP libraries ignore what they cannot parse, others abort.
   if (const char* text = std::getenv("OMP_NUM_THREADS")) {  // "4", or a list for nested loops
-    const std::vector<std::string> numbers = words_of(text, ",");
+    const std::vector<std::string> numbers = split_words(text, ",");
     const auto first = numbers.empty() ? 1 : parse_integer(numbers.front());
     check(first && *first >= 1 && *first <= kMaxThreads, "OMP_NUM_THREADS: got \"", text,
           "\", expected 1 to ", kMaxThreads);

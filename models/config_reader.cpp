@@ -119,7 +119,7 @@ std::string ConfigReader::read_name(std::string_view key, const std::vector<std:
   if (found == nullptr) return otherwise;
   const bool known = found->is_string() && std::find(names.begin(), names.end(),
                                                      found->get<std::string>()) != names.end();
-  if (!known) refuse(key, *found, "one of " + joined(names, " "));
+  if (!known) refuse(key, *found, "one of " + join(names, " "));
   return found->get<std::string>();
 }
 

@@ -9,12 +9,12 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kMostStages = 8;
-constexpr std::int64_t kMostWidth = 1 << 14, kMostBlocks = 1000;
+constexpr std::size_t kMaxStages = 8;
+constexpr std::int64_t kMaxWidth = 1 << 14, kMaxBlocks = 1000;
 
 void check_list(const char* key, const std::vector<std::int64_t>& values, std::int64_t most) {
-  check(!values.empty() && values.size() <= kMostStages, "detector config: ", key, ": got ",
-        values.size(), " stages, expected 1 to ", kMostStages);
+  check(!values.empty() && values.size() <= kMaxStages, "detector config: ", key, ": got ",
+        values.size(), " stages, expected 1 to ", kMaxStages);
   for (const std::int64_t value : values) {
     check(value >= 1 && value <= most, "detector config: ", key, ": got ", value,
           ", expected numbers from 1 to ", most);
@@ -22,14 +22,14 @@ void check_list(const char* key, const std::vector<std::int64_t>& values, std::i
 }
 
 void read_resnet(ConfigReader& r, ResNetConfig& c) {
-  r.read("stem", c.stem, 1, kMostWidth);
+  r.read("stem", c.stem, 1, kMaxWidth);
   r.read("planes", c.planes);
   r.read("blocks", c.blocks);
   r.read("dilation", c.dilation);
   r.read_choice("backbone_norm", c.norm);
   r.read("train_stem", c.train_stem);
-  check_list("planes", c.planes, kMostWidth);
-  check_list("blocks", c.blocks, kMostBlocks);
+  check_list("planes", c.planes, kMaxWidth);
+  check_list("blocks", c.blocks, kMaxBlocks);
   check(c.planes.size() == c.blocks.size(), "detector config: got ", c.planes.size(),
         " planes and ", c.blocks.size(), " blocks, expected one of each per stage");
   check(!c.dilation || c.planes.size() > 1,
@@ -62,10 +62,10 @@ void read_detector(ConfigReader& r, DetectorConfig& c) {
   }
   r.read("num_classes", c.num_classes, 1);
   r.read("num_queries", c.num_queries, 1, 1 << 16);
-  r.read("d_model", c.d_model, 4, kMostWidth);
-  r.read("nheads", c.nheads, 1, kMostWidth);
-  r.read("enc_layers", c.enc_layers, 0, kMostBlocks);
-  r.read("dec_layers", c.dec_layers, 1, kMostBlocks);
+  r.read("d_model", c.d_model, 4, kMaxWidth);
+  r.read("nheads", c.nheads, 1, kMaxWidth);
+  r.read("enc_layers", c.enc_layers, 0, kMaxBlocks);
+  r.read("dec_layers", c.dec_layers, 1, kMaxBlocks);
   r.read("dim_feedforward", c.dim_feedforward, 1, 1 << 20);
   r.read("dropout", c.dropout, 0, 0.99);
   r.read_choice("encoder_pos", c.encoder_pos);

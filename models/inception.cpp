@@ -35,8 +35,7 @@ class Weights {
     if (found == tensors_.end()) {
       problems_.push_back(name + " is missing");
     } else if (!(found->second.shape() == shape)) {
-      problems_.push_back(
-          text_of(name, " has shape ", found->second.shape(), ", expected ", shape));
+      problems_.push_back(concat(name, " has shape ", found->second.shape(), ", expected ", shape));
     } else {
       return found->second.to(DType::f64);
     }

@@ -300,7 +300,7 @@ json read_encoder(const NameRow& row, const std::string& encoder) {
   if (config.is_null()) return {};
   const std::string family = config["family"];
   check(std::find(row.encoders.begin(), row.encoders.end(), family) != row.encoders.end(),
-        "model: ", row.family, "_", encoder, ": the encoder is a ", joined(row.encoders, " or "));
+        "model: ", row.family, "_", encoder, ": the encoder is a ", join(row.encoders, " or "));
   config.erase("global_pool");  // an encoder does not pool
   if (family == "cpvt") config["pos_embed"] = "none";
   return config;

@@ -219,7 +219,7 @@ void refuse_kind(const ModelInfo& model, TaskKind expected) {
     if (family.task == expected) fit.push_back(family.name);
   }
   fail(model.name, " is ", noun_of(model.task), "; expected ", noun_of(expected), " (family ",
-       joined(fit, ", "), ")");
+       join(fit, ", "), ")");
 }
 
 }  // namespace fovea

@@ -194,7 +194,7 @@ const std::vector<TimmRow>& timm_rows() {
 
 /// Adds settings, written as in a row.
 void add_settings(json& config, const std::string& settings) {
-  for (const std::string& word : words_of(settings)) {
+  for (const std::string& word : split_words(settings)) {
     const std::size_t equals = word.find('=');
     if (equals == std::string::npos) {
       add_settings(config, groups().at(word));
@@ -217,7 +217,7 @@ std::string form_of(const std::string& name, json& config) {
     config[word.empty() ? "img_size" : "patch_size"] = number;
     part = word + "#";
   }
-  return joined(parts, "_");
+  return join(parts, "_");
 }
 
 /// Rows by whole names and, for other patches and images, by forms.

@@ -9,16 +9,16 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kMostLevels = 8;
-constexpr std::int64_t kMostWidth = 1 << 16;
+constexpr std::size_t kMaxLevels = 8;
+constexpr std::int64_t kMaxWidth = 1 << 16;
 
 void check_widths(const VaeConfig& c) {
   const std::vector<std::int64_t>& widths = c.block_out_channels;
-  check(!widths.empty() && widths.size() <= kMostLevels, "vae config: block_out_channels: got ",
-        widths.size(), " widths, expected 1 to ", kMostLevels);
+  check(!widths.empty() && widths.size() <= kMaxLevels, "vae config: block_out_channels: got ",
+        widths.size(), " widths, expected 1 to ", kMaxLevels);
   for (const std::int64_t width : widths) {
-    check(width >= 1 && width <= kMostWidth, "vae config: block_out_channels: got ", width,
-          ", expected widths from 1 to ", kMostWidth);
+    check(width >= 1 && width <= kMaxWidth, "vae config: block_out_channels: got ", width,
+          ", expected widths from 1 to ", kMaxWidth);
     check(width % c.norm_num_groups == 0, "vae config: block_out_channels: a width of ", width,
           " does not divide into norm_num_groups ", c.norm_num_groups);
   }
@@ -35,7 +35,7 @@ VaeConfig read_vae_config(const json& config) {
   r.read("latent_channels", c.latent_channels, 1, 1024);
   r.read("block_out_channels", c.block_out_channels);
   r.read("layers_per_block", c.layers_per_block, 1, 100);
-  r.read("norm_num_groups", c.norm_num_groups, 1, kMostWidth);
+  r.read("norm_num_groups", c.norm_num_groups, 1, kMaxWidth);
   r.read("scaling_factor", c.scaling_factor, 1e-6, 1e6);
   r.finish();
   check_widths(c);

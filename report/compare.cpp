@@ -81,7 +81,7 @@ std::string chosen_column(const RunComparison& comparison, const std::string& cu
   for (std::string& column : known) {
     if (column.starts_with("eval_")) column.erase(0, std::string("eval_").size());
   }
-  throw UsageError("--curve: got " + curve + ", expected one of " + joined(known, ", ") +
+  throw UsageError("--curve: got " + curve + ", expected one of " + join(known, ", ") +
                    ", the logged columns");
 }
 
@@ -158,7 +158,7 @@ std::string comparison_table(const RunComparison& comparison) {
 
 std::string comparison_csv(const RunComparison& comparison) {
   const std::vector<std::string> columns = comparison.columns();
-  Csv csv("label,run,epoch," + joined(columns, ","));
+  Csv csv("label,run,epoch," + join(columns, ","));
   for (const RunGroup& group : comparison.groups) {
     for (std::size_t i = 0; i < group.runs.size(); ++i) {
       const LoggedRun& run = group.runs[i];

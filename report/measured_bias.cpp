@@ -48,7 +48,7 @@ std::string categories_notice(const CueRequest& request, const ModelClasses& mod
       classes.push_back(model.names.at(static_cast<std::size_t>(k)));
     texts.push_back(category.name + " is " + first_few(classes));
   }
-  return request.class_map.string() + ": " + joined(texts, "; ");
+  return request.class_map.string() + ": " + join(texts, "; ");
 }
 
 std::string bias_table(std::span<const MeasuredBias> models) {

@@ -125,8 +125,8 @@ void evaluate_model_of(Run& run, RunPage& page) {
                                      ? evaluate_classifier(run, test, how, page)
                                      : evaluate_task(run, test, how, page);
   page.facts.emplace_back("evaluated on",
-                          text_of(images.count, " images of ", run.config.data.name, " at ",
-                                  images.size.height, " x ", images.size.width));
+                          concat(images.count, " images of ", run.config.data.name, " at ",
+                                 images.size.height, " x ", images.size.width));
 }
 
 /// Adds the picture of the last epoch that has one.

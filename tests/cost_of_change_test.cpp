@@ -65,7 +65,7 @@ TEST_CASE("an elementwise op stands in three or four files") {
     for (const std::string& path : product_files_with({functor, op})) {
       if (matches(path, "ops/([a-z]+\\.h|elementwise/.*|common/.*)")) found.insert(path);
     }
-    INFO(op, ": ", joined(found));
+    INFO(op, ": ", join(found));
     CHECK(found.size() >= 3);
     CHECK(found.size() <= 4);
   }
@@ -78,7 +78,7 @@ TEST_CASE("a family of ops is named in one list, and its kernels in one file a s
     std::string type = family;
     type[0] = static_cast<char>(std::toupper(type[0]));
     const Names found = product_files_with({type + "Kernels", family + "_kernels"});
-    INFO(family, ": ", joined(found));
+    INFO(family, ": ", join(found));
     CHECK(found.contains("ops/kernels.h"));
     CHECK(found.contains("ops/" + family + "/call.h"));
     CHECK(others(found, "ops/(kernels\\.h|" + family + "/.*)").empty());
@@ -90,7 +90,7 @@ TEST_CASE("an instruction set is named by its row and by the kernels that use it
   REQUIRE(sets.size() >= 3);
   for (const std::string& isa : sets) {
     const Names found = product_files_with({"Isa::" + isa, "FOVEA_ISA_" + isa});
-    INFO(isa, ": ", joined(found));
+    INFO(isa, ": ", join(found));
     CHECK(found.contains("engine/cpu_isa.h"));
     CHECK(others(found,
                  "engine/cpu_isa\\.(h|cpp)|ops/(common/cpu|gemm|conv)/.*\\.h|"
@@ -135,7 +135,7 @@ TEST_CASE(
     const auto in_header = [](const std::string& path) { return path.ends_with(".h"); };
     if (std::count_if(found.begin(), found.end(), in_header) != 1) continue;
     ++counted;
-    INFO("--", flag.name, ": ", joined(found));
+    INFO("--", flag.name, ": ", join(found));
     CHECK(found.contains(flag.file));
     if (flag.file.starts_with("train/settings/")) continue;  // a setting of the whole run
     if (flag.member == "grad_accum_steps") continue;  // which resuming and --auto-batch change
@@ -158,7 +158,7 @@ TEST_CASE("a data set is named by its own files and one row") {
       for (const std::string& path : product_files_with({(*it)[1]})) {
         if (path.starts_with("data/")) found.insert(path);
       }
-      INFO(std::string((*it)[1]), ": ", joined(found));
+      INFO(std::string((*it)[1]), ": ", join(found));
       CHECK(found.contains("data/dataset.cpp"));
       CHECK(others(found, "data/dataset\\.cpp|" + own + ".*").empty());
     }
@@ -171,7 +171,7 @@ TEST_CASE("a task costs five files and two rows") {
   REQUIRE(tasks.size() >= 6);
   for (const std::string& task : tasks) {
     const Names found = product_files_with({"TaskKind::" + task});
-    INFO(task, ": ", joined(found));
+    INFO(task, ": ", join(found));
     const std::string own = "train/tasks/" + task;
     for (const char* ending : {".h", ".cpp", "_settings.cpp"})
       CHECK(exists(kRoot / (own + ending)));
@@ -223,7 +223,7 @@ TEST_CASE("a room costs its build file, a line in the list and a line in the doc
         if (std::regex_match(line.substr(0, line.find("//")), alone)) found.insert(file.path);
       }
     }
-    INFO(room.name, ": ", joined(found));
+    INFO(room.name, ": ", join(found));
     CHECK(found.empty());  // rooms.txt and the documents are checked by tests/layering_test.cpp
   }
 }

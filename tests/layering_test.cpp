@@ -338,9 +338,9 @@ TEST_CASE("every room stands in the list and in the documents") {
   std::erase_if(short_list, [](const Room& room) { return room.name == "engine/comm"; });
   CHECK(missing_rooms(short_list) == std::set<std::string>{"engine/comm"});
   CHECK(missing_rooms(rooms()).empty());
-  INFO(joined(unnamed_rooms("docs/reading-order.md", "`%/`", false)));
+  INFO(join(unnamed_rooms("docs/reading-order.md", "`%/`", false)));
   CHECK(unnamed_rooms("docs/reading-order.md", "`%/`", false).empty());
-  INFO(joined(unnamed_rooms("README.md", "%/", true)));
+  INFO(join(unnamed_rooms("README.md", "%/", true)));
   CHECK(unnamed_rooms("README.md", "%/", true).empty());
 }
 

@@ -73,7 +73,7 @@ void read_data_of_run(LoadedModel& loaded) {
     const TrainConfig config = saved_config(read_file(run.config()), run.config().string());
     loaded.data = dataset_options(config);
   } catch (const Error& error) {
-    loaded.notices.push_back(text_of(error.what(), "; its data set is not known"));
+    loaded.notices.push_back(concat(error.what(), "; its data set is not known"));
     return;
   }
   std::error_code none;
@@ -105,8 +105,8 @@ ModelRequest model_request(const LoadRequest& request, const Checkpoint& file) {
 
 std::string channels_text(const char* what, const std::array<float, 3>& values,
                           const std::array<float, 3>& of_imagenet) {
-  if (values == of_imagenet) return text_of("the ", what, " of ImageNet");
-  return text_of("the ", what, " ", values[0], ", ", values[1], ", ", values[2]);
+  if (values == of_imagenet) return concat("the ", what, " of ImageNet");
+  return concat("the ", what, " ", values[0], ", ", values[1], ", ", values[2]);
 }
 
 /// What of the preprocessing neither the file nor a flag states; empty if both leave nothing open.
@@ -131,7 +131,7 @@ std::string assumed_text(const LoadedModel& loaded, const Metadata& metadata,
   if (!hub.has_crop && !request.images->crop_pct) {
     assumed.push_back("a crop-pct of " + shortest_text(loaded.info.crop.crop_pct));
   }
-  return joined(assumed, " and ");
+  return join(assumed, " and ");
 }
 
 std::vector<std::string> notices_of(const LoadedModel& loaded, const Checkpoint& file,

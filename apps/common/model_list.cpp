@@ -28,7 +28,7 @@ std::string model_list(const ModelNames& names, const std::string& pattern) {
   const std::vector<std::string> found = pattern.empty()    ? names.common
                                          : pattern == "all" ? names.all
                                                             : matching(names.all, pattern);
-  std::string text = joined(found, "\n") + "\n";
+  std::string text = join(found, "\n") + "\n";
   const bool has_pit = text.find("pit_") != std::string::npos;
   if (has_pit) text += "# pit_*: the Pixel Transformer, not the Pooling Transformer\n";
   const std::size_t others = pattern.empty() ? names.all.size() - names.common.size() : 0;

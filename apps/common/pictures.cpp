@@ -26,7 +26,7 @@ void add_folder(PictureList& list, const fs::path& path) {
   }
   if (list.files.size() == first) {
     list.missing.push_back(
-        {path.string(), "contains no " + joined(picture_endings(), ", ") + " file", first});
+        {path.string(), "contains no " + join(picture_endings(), ", ") + " file", first});
   }
 }
 

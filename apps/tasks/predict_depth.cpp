@@ -28,7 +28,7 @@ std::vector<std::string> output_names(const std::vector<fs::path>& files) {
   for (const fs::path& file : files) {
     const std::string stem = file.stem().string();
     const int count = ++seen[stem];
-    names.push_back(count == 1 ? stem : text_of(stem, "-", count));
+    names.push_back(count == 1 ? stem : concat(stem, "-", count));
   }
   return names;
 }

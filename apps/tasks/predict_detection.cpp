@@ -103,8 +103,8 @@ std::string as_text(const std::vector<PictureObjects>& pictures, const std::stri
     }
     for (const PictureObject& o : picture.objects) {
       text +=
-          text_of("  ", fixed_text(o.score, 2), "  ", o.name, "  at ", std::lround(o.x), ",",
-                  std::lround(o.y), "  ", std::lround(o.width), " x ", std::lround(o.height), "\n");
+          concat("  ", fixed_text(o.score, 2), "  ", o.name, "  at ", std::lround(o.x), ",",
+                 std::lround(o.y), "  ", std::lround(o.width), " x ", std::lround(o.height), "\n");
     }
   }
   return text;

@@ -61,7 +61,7 @@ std::string name_classes(const std::string& class_map, LoadedModel& trained) {
   for (const std::string& id : list.ids()) map.names.push_back(visible_text(id));
   const ClassMatch match = match_classes(trained.classes(), map, trained.weights.string());
   for (std::size_t i = 0; i < map.names.size(); ++i) names.at(match.labels[i]) = map.names[i];
-  return text_of("class map, ", match.text());
+  return concat("class map, ", match.text());
 }
 
 void refuse_broken(const std::vector<std::string>& messages, std::size_t pictures) {

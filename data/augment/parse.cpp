@@ -58,7 +58,7 @@ class Parts {
       const bool known = std::find(known_.begin(), known_.end(), entry.first) != known_.end();
       if (known) continue;
       fail(where(), "got the part ", entry.first, entry.second, ", expected one of the keys ",
-           known_.empty() ? "(none)" : joined(known_, ", "));
+           known_.empty() ? "(none)" : join(known_, ", "));
     }
   }
 
@@ -212,7 +212,7 @@ AugmentPolicy parse(Parts& parts, const AugmentSettings& settings) {
   const std::vector<std::string> known = {"rand", "augmix", "ta_wide", "original",
                                           "v0",   "v0r",    "3a",      "originalr"};
   check(std::find(known.begin(), known.end(), name) != known.end(), parts.where(),
-        "got the policy \"", name, "\", expected one of ", joined(known, ", "),
+        "got the policy \"", name, "\", expected one of ", join(known, ", "),
         did_you_mean(name, known));
   return parse_auto(parts, settings);
 }

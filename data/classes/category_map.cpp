@@ -14,7 +14,7 @@ namespace {
 
 /// Splits "281 282" or, with commas, "281, Egyptian cat".
 std::vector<std::string> classes_in(const std::string& text) {
-  return text.find(',') == std::string::npos ? words_of(text) : comma_parts(text);
+  return text.find(',') == std::string::npos ? split_words(text) : comma_parts(text);
 }
 
 Category parse_line(const std::string& line, const std::string& context,
@@ -22,7 +22,7 @@ Category parse_line(const std::string& line, const std::string& context,
   const std::size_t colon = line.rfind(':');
   check(colon != std::string::npos, context, ": got \"", visible_text(line),
         "\", expected \"name: index index ...\"");
-  Category category{visible_text(joined(words_of(line.substr(0, colon)), " ")), {}};
+  Category category{visible_text(join(split_words(line.substr(0, colon)), " ")), {}};
   check(!category.name.empty(), context, ": got \"", visible_text(line),
         "\", expected a name before the colon");
   for (const std::string& word : classes_in(line.substr(colon + 1))) {
@@ -48,7 +48,7 @@ std::vector<Category> parse_category_map(std::string_view text, const std::strin
   std::set<std::string> names;
   std::map<std::int64_t, std::string> owners;
   for (const std::string& line : list_entries(text, context)) {
-    if (words_of(line).empty() || line.starts_with('#')) continue;
+    if (split_words(line).empty() || line.starts_with('#')) continue;
     Category category = parse_line(line, context, model);
     check(names.insert(category.name).second, context, ": ", category.name, " appears twice");
     for (const std::int64_t index : category.classes) {

@@ -169,7 +169,7 @@ constexpr std::string_view kWayOut =
         kWayOut);
   const auto others = std::count(known.begin(), known.end(), kUnknown) - 1;
   fail(context, ": has no class \"", name, "\"",
-       others > 0 ? text_of(" (nor ", others, " more of the data set)") : "", "; its ", model.count,
+       others > 0 ? concat(" (nor ", others, " more of the data set)") : "", "; its ", model.count,
        " classes are ", examples(model.names), kWayOut, did_you_mean(name, model.names));
 }
 
@@ -229,7 +229,7 @@ std::string order_notice(const ModelClasses& model, const DataClasses& data) {
 }  // namespace
 
 std::string ClassMatch::text() const {
-  return text_of(labels.size(), " of ", model_classes, " by ", name_of(by));
+  return concat(labels.size(), " of ", model_classes, " by ", name_of(by));
 }
 
 bool ClassMatch::is_identity() const {
@@ -275,11 +275,11 @@ std::string match_notice(const ModelClasses& model, const DataClasses& data,
   }
   if (match.is_identity()) return "";
   if (std::ssize(match.labels) < match.model_classes) {
-    return text_of("the data set has ", match.labels.size(), " of the model's ",
-                   match.model_classes, " classes, matched by ", name_of(match.by));
+    return concat("the data set has ", match.labels.size(), " of the model's ", match.model_classes,
+                  " classes, matched by ", name_of(match.by));
   }
-  return text_of("the data set has the model's classes in another order, matched by ",
-                 name_of(match.by));
+  return concat("the data set has the model's classes in another order, matched by ",
+                name_of(match.by));
 }
 
 MatchedImages match_images(const std::shared_ptr<const Dataset>& images, const ModelClasses& model,

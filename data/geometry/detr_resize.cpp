@@ -10,7 +10,7 @@
 namespace fovea {
 namespace {
 
-constexpr std::int64_t kLongest = 1333, kLeastCrop = 384, kMostCrop = 600;
+constexpr std::int64_t kLongest = 1333, kLeastCrop = 384, kMaxCrop = 600;
 constexpr std::array<std::int64_t, 11> kSides = {480, 512, 544, 576, 608, 640,
                                                  672, 704, 736, 768, 800};
 constexpr std::array<std::int64_t, 3> kFirstSides = {400, 500, 600};
@@ -31,7 +31,7 @@ std::int64_t draw_between(std::int64_t least, std::int64_t most, Rng& rng) {
 
 PixelBox draw_crop(ImageSize image, std::int64_t side, Rng& rng) {
   const auto draw_side = [&](std::int64_t whole) {
-    const std::int64_t most = std::min(whole, scaled(kMostCrop, side));
+    const std::int64_t most = std::min(whole, scaled(kMaxCrop, side));
     return draw_between(std::min(most, scaled(kLeastCrop, side)), most, rng);
   };
   const std::int64_t width = draw_side(image.width), height = draw_side(image.height);

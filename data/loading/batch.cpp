@@ -49,7 +49,7 @@ Tensor Batch::at(std::string_view name) const {
   if (value.defined()) return value;
   std::vector<std::string> names = {"images", "labels", "indices"};
   for (const BatchMember& member : others) names.push_back(member.name);
-  fail("batch: got no member \"", name, "\", expected one of ", joined(names, ", "));
+  fail("batch: got no member \"", name, "\", expected one of ", join(names, ", "));
 }
 
 void Batch::set(BatchMember member) {

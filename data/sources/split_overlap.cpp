@@ -39,8 +39,8 @@ std::string split_overlap_notice(const fs::path& root, const FolderIndex& index,
     same += is_same(root / inside, training / inside) ? 1 : 0;
   }
   if (same == 0) return {};
-  return text_of(same, " of ", compared, " pictures compared are also training images in ",
-                 training.string(), ", so the evaluation includes images that were trained on");
+  return concat(same, " of ", compared, " pictures compared are also training images in ",
+                training.string(), ", so the evaluation includes images that were trained on");
 }
 
 }  // namespace fovea

@@ -261,7 +261,7 @@ std::shared_ptr<const Dataset> hold_out(const std::shared_ptr<const Dataset>& da
   choice.notice = dataset->notice();  // said once, with the images held out
   if (split == Split::test) {
     choice.notice =
-        text_of(notice_of(*dataset, choice), ", held out by --val-fraction ", options.fraction);
+        concat(notice_of(*dataset, choice), ", held out by --val-fraction ", options.fraction);
   }
   return subset_of(dataset, std::move(choice));
 }

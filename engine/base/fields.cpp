@@ -59,7 +59,7 @@ bool parse_bool(const Field& field, std::string_view text) {
 std::vector<double> parse_list(const Field& field, std::string_view text) {
   if (field.may_be_empty && (text.empty() || text == "none")) return {};
   std::vector<double> values;
-  for (const std::string& word : words_of(text, ",")) {
+  for (const std::string& word : split_words(text, ",")) {
     values.push_back(parse_number<double>(field, word));
   }
   if (values.empty() || (field.count != 0 && values.size() != field.count)) {
@@ -94,7 +94,7 @@ struct Setter {
     target.set(parse_list(field, text));
   }
   void operator()(const Access<Field::Texts>& target) const {
-    target.set(text == "none" ? Field::Texts() : words_of(text));
+    target.set(text == "none" ? Field::Texts() : split_words(text));
   }
 
   void require_choice() const {
@@ -120,7 +120,7 @@ struct Printer {
     return values.empty() ? "none" : text;
   }
   std::string operator()(const Field::Texts& values) const {
-    return values.empty() ? "none" : joined(values, " ");
+    return values.empty() ? "none" : join(values, " ");
   }
 };
 
@@ -255,7 +255,7 @@ std::string expected_text(const Field& field) {
            "finite numbers separated by commas" + range_text(field);
   }
   if (field.choices.empty()) return "a string";
-  return "one of " + joined(field.choices, ", ");
+  return "one of " + join(field.choices, ", ");
 }
 
 std::string settings_table(const Fields& fields, const Fields& usual) {

@@ -122,7 +122,7 @@ void refuse_unknown(const Fields& fields, const Json& object, const std::string&
   if (unknown.size() < 2) return;  // a single one gets its own message with the nearest name
   const std::size_t more = unknown.size() - std::min(unknown.size(), kShown);
   unknown.resize(unknown.size() - more);
-  throw UsageError(where + ": unknown settings " + joined(unknown, ", ") +
+  throw UsageError(where + ": unknown settings " + join(unknown, ", ") +
                    (more > 0 ? " and " + std::to_string(more) + " more" : ""));
 }
 

@@ -198,7 +198,7 @@ class Events {
     if (is_list_) return "a list of objects";
     std::vector<std::string> names;
     for (const List& list : lists_) names.emplace_back(list.name);
-    return "an object with the lists " + joined(names, ", ");
+    return "an object with the lists " + join(names, ", ");
   }
   [[nodiscard]] std::string where() const {
     if (list_ == nullptr) return name_ + ": ";

@@ -28,14 +28,14 @@ struct EntryMember {
   bool needed = true;
 };
 
-inline constexpr std::size_t kMostEntryMembers = 16;
+inline constexpr std::size_t kMaxEntryMembers = 16;
 
 /// An entry of a list. Values are found at the place of their member in the table.
 struct JsonEntry {
   std::size_t number = 0;  ///< in its list, from 0
-  std::array<bool, kMostEntryMembers> seen{};
-  std::array<std::int64_t, kMostEntryMembers> wholes{};  ///< whole numbers and flags
-  std::array<double, kMostEntryMembers> reals{};
+  std::array<bool, kMaxEntryMembers> seen{};
+  std::array<std::int64_t, kMaxEntryMembers> wholes{};  ///< whole numbers and flags
+  std::array<double, kMaxEntryMembers> reals{};
   std::array<double, 4> box{};
   std::string text{};  ///< a list has at most one member that is text, and one that is a box
 };

@@ -85,7 +85,7 @@ std::vector<std::string> comma_parts(std::string_view text) {
 
 std::string first_few(const std::vector<std::string>& names, std::size_t most) {
   const std::size_t shown = std::min(most, names.size());
-  std::string text = joined({names.begin(), names.begin() + std::ptrdiff_t(shown)}, ", ");
+  std::string text = join({names.begin(), names.begin() + std::ptrdiff_t(shown)}, ", ");
   if (shown < names.size()) text += " and " + std::to_string(names.size() - shown) + " more";
   return text;
 }

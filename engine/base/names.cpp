@@ -57,7 +57,7 @@ std::string did_you_mean(std::string_view word, const std::vector<std::string>& 
 
 void refuse_name(std::string_view what, std::string_view name,
                  const std::vector<std::string>& known) {
-  fail(what, ": got ", name.empty() ? "nothing" : name, ", expected one of ", joined(known, ", "),
+  fail(what, ": got ", name.empty() ? "nothing" : name, ", expected one of ", join(known, ", "),
        did_you_mean(name, known));
 }
 

@@ -13,7 +13,7 @@ class Notices {
  public:
   template <class... Parts>
   void add(const Parts&... parts) {
-    texts_.push_back(text_of(parts...));
+    texts_.push_back(concat(parts...));
   }
 
   /// Adds a message unless it is empty or known. Returns whether it is new.

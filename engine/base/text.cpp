@@ -109,7 +109,7 @@ std::vector<std::string> split_text(std::string_view text, char separator) {
   return parts;
 }
 
-std::vector<std::string> words_of(std::string_view text, std::string_view others) {
+std::vector<std::string> split_words(std::string_view text, std::string_view others) {
   const std::string separators = " \t\r\n" + std::string(others);
   std::vector<std::string> words;
   std::size_t begin = text.find_first_not_of(separators);
@@ -155,7 +155,7 @@ std::string lower_case(std::string text) {
   return text;
 }
 
-std::string joined(const std::vector<std::string>& parts, std::string_view between) {
+std::string join(const std::vector<std::string>& parts, std::string_view between) {
   std::string text;
   for (const std::string& part : parts) {
     if (&part != &parts.front()) text += between;

@@ -14,8 +14,8 @@ namespace fovea {
 /// The parts between separators, including empty ones: "a,,b" has three. An empty text has none.
 [[nodiscard]] std::vector<std::string> split_text(std::string_view text, char separator);
 /// The non-empty parts between blanks, tabs, line ends and any of `others`.
-[[nodiscard]] std::vector<std::string> words_of(std::string_view text,
-                                                std::string_view others = "");
+[[nodiscard]] std::vector<std::string> split_words(std::string_view text,
+                                                   std::string_view others = "");
 /// The lines, without line ends ("\n" or "\r\n") and without the byte-order mark that some editors
 /// and spreadsheets write. A last line without a line end counts.
 [[nodiscard]] std::vector<std::string> lines_of(std::string_view text);
@@ -24,7 +24,7 @@ namespace fovea {
 [[nodiscard]] std::vector<std::string> expand_braces(std::string_view pattern);
 /// With ASCII letters in lower case.
 [[nodiscard]] std::string lower_case(std::string text);
-[[nodiscard]] std::string joined(const std::vector<std::string>& parts, std::string_view between);
+[[nodiscard]] std::string join(const std::vector<std::string>& parts, std::string_view between);
 
 /// The integer that the whole text spells, in decimal digits with an optional minus; empty when it
 /// is anything else or out of range.
@@ -48,7 +48,7 @@ namespace fovea {
 [[nodiscard]] std::string local_time_text(std::time_t moment, const char* format);
 /// The concatenation of the parts, as written to a stream.
 template <class... Parts>
-[[nodiscard]] std::string text_of(const Parts&... parts) {
+[[nodiscard]] std::string concat(const Parts&... parts) {
   std::ostringstream text;
   (text << ... << parts);
   return text.str();

@@ -189,8 +189,8 @@ class MpiProcesses final : public Communicator {
     std::string names;
     for (const int rank : missing) names += (names.empty() ? " " : ", ") + std::to_string(rank);
     const std::string text =
-        text_of("no word from ", names.empty() ? "some process" : "process" + names, " for ",
-                library_->timeout.count(), " s; --comm-timeout sets how long to wait");
+        concat("no word from ", names.empty() ? "some process" : "process" + names, " for ",
+               library_->timeout.count(), " s; --comm-timeout sets how long to wait");
     locked([&] { note_failure(text); });
     fail(text);
   }

@@ -255,7 +255,7 @@ std::size_t MatlabFile::index_of(const std::string& name) const {
     names.push_back(variables_[i].name);
   }
   fail(context_, ": has no variable ", in_quotes(name), "; it has ",
-       names.empty() ? "none" : joined(names, ", "));
+       names.empty() ? "none" : join(names, ", "));
 }
 
 Tensor MatlabFile::read(const std::string& name) const {

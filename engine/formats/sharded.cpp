@@ -47,18 +47,18 @@ void require_plain(const std::string& shard, const std::string& context) {
 }
 
 void require_files(const ShardIndex& shards, const fs::path& index) {
-  constexpr std::size_t kMost = 5;
+  constexpr std::size_t kMax = 5;
   std::vector<std::string> missing;
   std::size_t count = 0;
   for (const auto& [shard, names] : shards) {
     std::error_code error;
     if (fs::is_regular_file(index.parent_path() / shard, error)) continue;
-    if (++count <= kMost) missing.push_back(in_quotes(shard));
+    if (++count <= kMax) missing.push_back(in_quotes(shard));
   }
-  if (count > kMost) missing.push_back("...");
+  if (count > kMax) missing.push_back("...");
   check(count == 0, index.string(), ": ", count, " of its ", shards.size(),
         shards.size() == 1 ? " file is" : " files are",
-        " missing in the folder: ", joined(missing, ", "), "; download the whole set");
+        " missing in the folder: ", join(missing, ", "), "; download the whole set");
 }
 
 /// Which shard the index gives for a name.

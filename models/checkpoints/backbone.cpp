@@ -50,7 +50,7 @@ Sorted sort_tensors(const Detector& detector, const TensorMap& body) {
         sorted.mismatch.missing.push_back(p.name);
       } else if (found->second.shape() != p.tensor.shape()) {
         sorted.mismatch.misshaped.push_back(
-            text_of(p.name, " is ", found->second.shape(), ", expected ", p.tensor.shape()));
+            concat(p.name, " is ", found->second.shape(), ", expected ", p.tensor.shape()));
       } else {
         sorted.copies.emplace_back(p.tensor, found->second);
       }

@@ -22,7 +22,7 @@ Fitted fit_channels(const Parameter& p, const Tensor& file) {
   const Tensor values = file.to(p.tensor.dtype());
   if (channels == 1) {
     const Tensor sum = ops::unsqueeze(ops::sum(values, {1}), 1).contiguous();
-    return {.values = sum, .notes = {text_of(p.name, " was summed over the channels of RGB")}};
+    return {.values = sum, .notes = {concat(p.name, " was summed over the channels of RGB")}};
   }
   std::vector<Tensor> in_turn;
   for (std::int64_t c = 0; c < channels; ++c) {
@@ -30,7 +30,7 @@ Fitted fit_channels(const Parameter& p, const Tensor& file) {
   }
   const double scale = static_cast<double>(kRgb) / static_cast<double>(channels);
   return {.values = (ops::cat(in_turn, 1) * scale).contiguous(),
-          .notes = {text_of(p.name, " was repeated from 3 channels to ", channels)}};
+          .notes = {concat(p.name, " was repeated from 3 channels to ", channels)}};
 }
 
 }  // namespace fovea

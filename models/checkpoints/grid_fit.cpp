@@ -33,15 +33,15 @@ bool same_places(const Shape& a, const Shape& b) {
   return true;
 }
 
-std::string grid_text(const TokenGrid& grid) { return text_of(grid.size[0], "x", grid.size[1]); }
+std::string grid_text(const TokenGrid& grid) { return concat(grid.size[0], "x", grid.size[1]); }
 
 /// "gh x gw", preceded by the number of prefix tokens if any.
 std::string layout_text(const TokenGrid& grid) {
-  return grid.prefix == 0 ? grid_text(grid) : text_of(grid.prefix, " + ", grid_text(grid));
+  return grid.prefix == 0 ? grid_text(grid) : concat(grid.prefix, " + ", grid_text(grid));
 }
 
 std::string shape_mismatch(const Parameter& p, const Tensor& file) {
-  return text_of(p.name, " is ", file.shape(), ", expected ", p.tensor.shape());
+  return concat(p.name, " is ", file.shape(), ", expected ", p.tensor.shape());
 }
 
 std::optional<std::array<std::int64_t, 2>> square_of(std::int64_t patches) {
@@ -166,8 +166,8 @@ std::optional<GridFit::Source> GridFit::guess(const Parameter& p, const Tensor& 
   if (prefix != p.grid.prefix) return {};
   const auto source = [&](const std::array<std::int64_t, 2>& grid, const char* what) {
     const TokenGrid taken{grid, prefix};
-    return Source{taken, text_of("does not record the grid of its ", patches, " patches; using ",
-                                 what, grid_text(taken), " (--pos-grid HxW sets another)")};
+    return Source{taken, concat("does not record the grid of its ", patches, " patches; using ",
+                                what, grid_text(taken), " (--pos-grid HxW sets another)")};
   };
   if (const auto square = square_of(patches)) return source(*square, "the square ");
   if (shape == p.tensor.shape()) return source(p.grid.size, "the model's own ");
@@ -195,8 +195,8 @@ Fitted GridFit::fit_computed(const Parameter& p, const Tensor& file, const Token
   const bool same = difference <= kRounding;
   const auto stated = stated_.find(p.name);
   const bool was_computed = stated != stated_.end() && is_computed(stated->second);
-  const std::string differs = text_of(p.name, " differs by up to ", difference,
-                                      " from the sin-cos table for ", grid_text(from), " patches");
+  const std::string differs = concat(p.name, " differs by up to ", difference,
+                                     " from the sin-cos table for ", grid_text(from), " patches");
   if (!same && !was_computed) {
     return {.mismatch =
                 differs +
@@ -206,8 +206,8 @@ Fitted GridFit::fit_computed(const Parameter& p, const Tensor& file, const Token
   if (from == p.grid) {
     fitted.values = file;
   } else if (same && !options_.resize_fixed) {
-    fitted.notes.push_back(text_of(p.name, " was computed for ", grid_text(p.grid),
-                                   " patches; the file's is for ", grid_text(from)));
+    fitted.notes.push_back(concat(p.name, " was computed for ", grid_text(p.grid),
+                                  " patches; the file's is for ", grid_text(from)));
   } else {
     fitted = resized(p, file, from);
   }
@@ -230,15 +230,15 @@ Fitted GridFit::resized(const Parameter& p, const Tensor& file, const TokenGrid&
              surplus_of(shape, from) == surplus_of(own, p.grid)) {
     fitted.values = resize_map(values, surplus_of(own, p.grid) / 2, p.grid, how);
   } else {
-    return {.mismatch = text_of(p.name, " has a layout of ", layout_text(from),
-                                " positions, expected ", layout_text(p.grid))};
+    return {.mismatch = concat(p.name, " has a layout of ", layout_text(from),
+                               " positions, expected ", layout_text(p.grid))};
   }
   fitted.resized = true;
   fitted.notes.push_back(
-      text_of(p.name, " was resized from ", grid_text(from), " to ", grid_text(p.grid), " patches",
-              antialias ? " as in timm (bicubic, antialiased); --pos-resize deit resizes "
-                          "without antialiasing"
-                        : " as in DeiT's code (bicubic); --pos-resize timm adds antialiasing"));
+      concat(p.name, " was resized from ", grid_text(from), " to ", grid_text(p.grid), " patches",
+             antialias ? " as in timm (bicubic, antialiased); --pos-resize deit resizes "
+                         "without antialiasing"
+                       : " as in DeiT's code (bicubic); --pos-resize timm adds antialiasing"));
   return fitted;
 }
 

@@ -119,7 +119,7 @@ std::string translated(const std::string& key, const std::string& text) {
     if (std::find(names.begin(), names.end(), ours) == names.end()) names.push_back(ours);
   }
   fail("model_args: ", key, ": got \"", text, "\", which is not supported, expected ",
-       joined(names, ", "));
+       join(names, ", "));
 }
 
 /// The value in our terms. A square patch is one number here.

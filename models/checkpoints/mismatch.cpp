@@ -49,7 +49,7 @@ std::vector<std::string> parts_in(const std::vector<std::string>& names, const c
       return name.find(part.in_name) != std::string::npos;
     });
     if (found == names.end() || !told.insert(part.meaning).second) continue;
-    parts.push_back(text_of(owner, " has ", part.meaning, ": ", *found));
+    parts.push_back(concat(owner, " has ", part.meaning, ": ", *found));
   }
   return parts;
 }
@@ -98,8 +98,8 @@ std::vector<std::string> other_sizes(const TensorMap& file, const Model& model) 
   std::vector<std::string> sizes;
   const std::int64_t depth = depth_of(file), own_depth = depth_of(model);
   if (depth != own_depth && depth > 0 && own_depth > 0) {
-    sizes.push_back(text_of("another depth: ", depth, depth == 1 ? " block" : " blocks",
-                            ", expected ", own_depth));
+    sizes.push_back(concat("another depth: ", depth, depth == 1 ? " block" : " blocks",
+                           ", expected ", own_depth));
   }
   bool same_width = true;
   for (const NamedSize& size : kNamedSizes) {
@@ -111,7 +111,7 @@ std::vector<std::string> other_sizes(const TensorMap& file, const Model& model) 
     const bool follows = !same_width && std::string_view(size.what) == "width of the MLP";
     if (theirs == ours || follows) continue;
     same_width = same_width && std::string_view(size.what) != "width";
-    sizes.push_back(text_of("another ", size.what, ": ", theirs, ", expected ", ours));
+    sizes.push_back(concat("another ", size.what, ": ", theirs, ", expected ", ours));
   }
   return sizes;
 }
@@ -149,8 +149,8 @@ std::string first_names(const char* kind, const std::vector<std::string>& names,
     shown.push_back(cut ? names[i].substr(0, kLongest) + "..." : names[i]);
   }
   const std::size_t more = names.size() - shown.size();
-  return text_of(names.size(), " ", kind, ": ", joined(shown, ", "),
-                 more > 0 ? text_of(" and ", more, " more") : "");
+  return concat(names.size(), " ", kind, ": ", join(shown, ", "),
+                more > 0 ? concat(" and ", more, " more") : "");
 }
 
 }  // namespace
@@ -159,10 +159,10 @@ bool is_counter(const Tensor& tensor) { return tensor.numel() == 1 && !is_float(
 
 std::string mismatch_text(const Mismatch& mismatch, const TensorMap& file, const Model& model,
                           bool all_names) {
-  constexpr std::size_t kFirst = 3, kAll = 1000, kMostReasons = 5;
+  constexpr std::size_t kFirst = 3, kAll = 1000, kMaxReasons = 5;
   const std::size_t most = all_names ? kAll : kFirst;
   const std::size_t total = model.store().parameters().size() + model.store().buffers().size();
-  std::vector<std::string> parts{text_of(mismatch.fitting, " of its ", total, " tensors fit")};
+  std::vector<std::string> parts{concat(mismatch.fitting, " of its ", total, " tensors fit")};
   bool cut = false;
   const auto list = [&](const char* kind, const std::vector<std::string>& names) {
     if (!names.empty()) parts.push_back(first_names(kind, names, most));
@@ -172,10 +172,10 @@ std::string mismatch_text(const Mismatch& mismatch, const TensorMap& file, const
   list("unexpected", mismatch.unexpected);
   list("mis-shaped", mismatch.misshaped);
   std::vector<std::string> reasons = reasons_for(mismatch, file, model);
-  if (!all_names) reasons.resize(std::min(reasons.size(), kMostReasons));
-  if (!reasons.empty()) parts.push_back("probable reason: " + joined(reasons, "; "));
+  if (!all_names) reasons.resize(std::min(reasons.size(), kMaxReasons));
+  if (!reasons.empty()) parts.push_back("probable reason: " + join(reasons, "; "));
   if (cut && !all_names) parts.push_back("--verbose lists all names");
-  return joined(parts, "; ");
+  return join(parts, "; ");
 }
 
 }  // namespace fovea

@@ -62,7 +62,7 @@ class Renaming {
       take(encoders_.front());
     }
     if (!removed_.empty()) {
-      note(text_of("all names begin with ", in_quotes(removed_), ", which is removed"));
+      note(concat("all names begin with ", in_quotes(removed_), ", which is removed"));
     }
     if (encoders_.empty()) {
       result_.tensors = std::move(tensors_);
@@ -147,7 +147,7 @@ class Renaming {
                        tensors_text(count) + ")");
     }
     fail("contains ", encoders_.size(), " encoders, expected one; --weights-key selects one of ",
-         joined(places, ", "));
+         join(places, ", "));
   }
 
   /// Keeps the encoder and its heads beside it, and takes its prefix off.
@@ -173,9 +173,9 @@ class Renaming {
       const std::string example = given_.at(*other);
       const auto others = std::count_if(all.begin(), all.end(), is_other);
       std::erase_if(tensors_, [&](const auto& entry) { return is_other(entry.first); });
-      note(text_of("uses the ", tensors_text(std::ssize(tensors_)), " under ",
-                   in_quotes(removed_ + prefix), " and ignores ", tensors_text(others),
-                   ", such as ", example));
+      note(concat("uses the ", tensors_text(std::ssize(tensors_)), " under ",
+                  in_quotes(removed_ + prefix), " and ignores ", tensors_text(others), ", such as ",
+                  example));
       removed_.clear();
     }
     rename_by([&](std::string_view name) {
@@ -196,8 +196,8 @@ class Renaming {
     TensorMap ours = renamed(tensors_, translation.names, translation.block_names);
     if (translation.complete != nullptr) translation.complete(ours);
     if (!translation.ours.empty()) {
-      note(text_of("has the tensor names of ", translation.whose, ", translated to ",
-                   translation.ours));
+      note(concat("has the tensor names of ", translation.whose, ", translated to ",
+                  translation.ours));
     }
     result_.settings = translation.settings;
     result_.tensors = std::move(ours);

@@ -35,11 +35,11 @@ WeightsOrigin origin_of(const Metadata& metadata, const std::filesystem::path& w
 }
 
 std::map<std::string, Parameter> parameters_of(const WeightsOrigin& origin) {
-  constexpr std::int64_t kMost = std::int64_t{1} << 50;  // bytes; never reached
+  constexpr std::int64_t kMax = std::int64_t{1} << 50;  // bytes; never reached
   std::map<std::string, Parameter> parameters;
   if (origin.config.empty()) return parameters;
   try {
-    const ShapesOnly shapes("the weights' model", kMost);
+    const ShapesOnly shapes("the weights' model", kMax);
     const auto model = make_model_from_config(parse_json(origin.config));
     for (const auto* list : {&model->store().parameters(), &model->store().buffers()}) {
       for (const Parameter& p : *list) parameters.emplace(p.name, p);

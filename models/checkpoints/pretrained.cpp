@@ -95,7 +95,7 @@ class Loader {
     if (p.role == Role::patches) {
       if (Fitted fitted = fit_channels(p, file); fitted.values.defined()) return fitted;
     }
-    return {.mismatch = text_of(p.name, " is ", file.shape(), ", expected ", p.tensor.shape())};
+    return {.mismatch = concat(p.name, " is ", file.shape(), ", expected ", p.tensor.shape())};
   }
 
   void take(const Parameter& p, const Fitted& fitted, bool keep_head) {

@@ -220,9 +220,9 @@ std::string name_of_sizes(const json& config) {
   r.read("patch_size", patch, 1, 65536);
   const std::string side = std::to_string(image[0]);
   const auto name_of = [&](const char* size) {
-    return text_of(config.at("family").get<std::string>(), "_", size,
-                   config.value("distilled", false) ? "_distilled" : "", "_patch", patch, "_", side,
-                   image[0] == image[1] ? "" : "x" + std::to_string(image[1]));
+    return concat(config.at("family").get<std::string>(), "_", size,
+                  config.value("distilled", false) ? "_distilled" : "", "_patch", patch, "_", side,
+                  image[0] == image[1] ? "" : "x" + std::to_string(image[1]));
   };
   for (const char* size : {"tiny", "small", "base", "large", "huge"}) {
     const json sizes = preset(name_of(size));

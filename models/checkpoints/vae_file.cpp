@@ -55,9 +55,9 @@ json config_of(const Checkpoint& file, const fs::path& path, std::vector<std::st
   json config = to_json(c);
   config["family"] = "vae";
   notes.push_back(
-      text_of("describes its model by its tensors alone; the scaling factor is taken to "
-              "be Stable Diffusion's, ",
-              shortest_text(c.scaling_factor)));
+      concat("describes its model by its tensors alone; the scaling factor is taken to "
+             "be Stable Diffusion's, ",
+             shortest_text(c.scaling_factor)));
   return config;
 }
 
@@ -86,7 +86,7 @@ VaeConfig vae_config_of(const TensorMap& tensors) {
   c.latent_channels = require_weight(tensors, "post_quant_conv").size(0);
   c.block_out_channels.clear();
   const auto block = [](std::size_t level, std::int64_t index) {
-    return text_of("encoder.down_blocks.", level, ".resnets.", index, ".conv1");
+    return concat("encoder.down_blocks.", level, ".resnets.", index, ".conv1");
   };
   c.block_out_channels.push_back(require_weight(tensors, block(0, 0)).size(0));
   while (const Tensor* next = find_weight(tensors, block(c.block_out_channels.size(), 0))) {

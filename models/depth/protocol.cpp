@@ -78,11 +78,11 @@ std::string to_text(const DepthProtocol& protocol) {
 }
 
 std::string description(const DepthProtocol& protocol) {
-  return text_of(protocol.crop == DepthCrop::none ? "all pixels" : "the crop of Eigen et al.",
-                 " with ", name_of(protocol.source), " depth from ", shortest_text(protocol.least),
-                 " to ", shortest_text(protocol.most), " m",
-                 protocol.median ? "; each prediction scaled to the picture's median" : "",
-                 "; predictions clipped to that range");
+  return concat(protocol.crop == DepthCrop::none ? "all pixels" : "the crop of Eigen et al.",
+                " with ", name_of(protocol.source), " depth from ", shortest_text(protocol.least),
+                " to ", shortest_text(protocol.most), " m",
+                protocol.median ? "; each prediction scaled to the picture's median" : "",
+                "; predictions clipped to that range");
 }
 
 DepthWindow window_of(DepthCrop crop, std::int64_t height, std::int64_t width) {

@@ -21,11 +21,11 @@ const std::array<std::string_view, 12> kPrecisionNames{
 namespace {
 
 using detail::ImageMatching;
-using detail::kMostDetections;
+using detail::kMaxDetections;
 using detail::Verdict;
 
 constexpr double kNothing = -1;  ///< nothing to average
-constexpr std::array<std::size_t, 3> kLimits{1, 10, kMostDetections};
+constexpr std::array<std::size_t, 3> kLimits{1, 10, kMaxDetections};
 
 /// The rank of each ID; throws if one occurs twice.
 std::map<std::int64_t, std::size_t> ranks_of(std::span<const std::int64_t> ids, const char* what) {
@@ -158,7 +158,7 @@ double mean_recall(const CategoryMatching& images, std::size_t size, std::size_t
 
 void measure_size(const CategoryMatching& images, std::size_t size, std::int64_t objects,
                   CategoryPrecision& result) {
-  const std::vector<Ranked> order = ranked(images, kMostDetections);
+  const std::vector<Ranked> order = ranked(images, kMaxDetections);
   std::array<double, kIouThresholds> averages;
   for (std::size_t t = 0; t < kIouThresholds; ++t) {
     const std::array sampled = Curve(images, order, size, t, objects).sampled();
@@ -168,7 +168,7 @@ void measure_size(const CategoryMatching& images, std::size_t size, std::int64_t
   result.ap[size] = mean_of(averages);
   result.ap50[size] = averages[0];
   result.ap75[size] = averages[5];
-  result.ar[size] = mean_recall(images, size, kMostDetections, objects);
+  result.ar[size] = mean_recall(images, size, kMaxDetections, objects);
 }
 
 CategoryPrecision measure(std::int64_t category, const CategoryMatching& images) {

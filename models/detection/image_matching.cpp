@@ -32,7 +32,7 @@ std::vector<ScoredBox> best_detections(std::span<const ScoredBox> detections) {
   std::vector<ScoredBox> best(detections.begin(), detections.end());
   std::stable_sort(best.begin(), best.end(),
                    [](const ScoredBox& a, const ScoredBox& b) { return a.score > b.score; });
-  if (best.size() > kMostDetections) best.resize(kMostDetections);
+  if (best.size() > kMaxDetections) best.resize(kMaxDetections);
   return best;
 }
 

@@ -10,7 +10,7 @@
 
 namespace fovea::detail {
 
-inline constexpr std::size_t kMostDetections = 100;  ///< per category and image
+inline constexpr std::size_t kMaxDetections = 100;  ///< per category and image
 
 struct AreaRange {
   double least, most;
@@ -29,7 +29,7 @@ inline constexpr std::array<AreaRange, kSizes> kAreaRanges{
 enum class Verdict : char { right, wrong, ignored };
 
 struct ImageMatching {
-  std::vector<double> scores;  ///< falling, at most kMostDetections
+  std::vector<double> scores;  ///< falling, at most kMaxDetections
   /// verdicts[size][threshold] of the detections, in the order of their scores.
   std::array<std::array<std::vector<Verdict>, kIouThresholds>, kSizes> verdicts;
   std::array<std::int64_t, kSizes> objects{};  ///< that count

@@ -11,7 +11,7 @@
 
 namespace fovea {
 
-inline constexpr std::int64_t kMostDiffusionSteps = 100'000;
+inline constexpr std::int64_t kMaxDiffusionSteps = 100'000;
 
 struct ProcessOptions {
   NoiseSchedule schedule = NoiseSchedule::linear;

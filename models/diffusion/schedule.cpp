@@ -11,7 +11,7 @@
 namespace fovea {
 namespace {
 
-constexpr std::int64_t kMostSteps = 1'000'000;
+constexpr std::int64_t kMaxSteps = 1'000'000;
 
 std::vector<double> linear_betas(std::int64_t steps) {
   check(steps > 20, "diffusion steps: got ", steps,
@@ -75,8 +75,8 @@ void add_section(std::int64_t start, std::int64_t size, std::int64_t count,
 }  // namespace
 
 std::vector<double> noise_betas(NoiseSchedule schedule, std::int64_t steps) {
-  check(steps >= 1 && steps <= kMostSteps, "diffusion steps: got ", steps, ", expected 1 to ",
-        kMostSteps);
+  check(steps >= 1 && steps <= kMaxSteps, "diffusion steps: got ", steps, ", expected 1 to ",
+        kMaxSteps);
   return schedule == NoiseSchedule::linear ? linear_betas(steps) : cosine_betas(steps);
 }
 

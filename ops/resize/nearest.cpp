@@ -22,12 +22,12 @@ UpsampleCall call_of(const Shape& small, std::int64_t factor, const Tensor& from
 }  // namespace
 
 Tensor upsample_nearest(const Tensor& x, std::int64_t factor) {
-  constexpr std::int64_t kMost = 1 << 16;  // keeps sizes within 64 bits
+  constexpr std::int64_t kMax = 1 << 16;  // keeps sizes within 64 bits
   const OpLabel op("upsample_nearest", {{"factor", factor}});
   detail::require_float(op, x);
   check(x.rank() == 4, "upsample_nearest: got shape ", x.shape(), ", expected [B, C, H, W]");
-  check(factor >= 1 && factor <= kMost, "upsample_nearest: got factor ", factor, ", expected 1 to ",
-        kMost);
+  check(factor >= 1 && factor <= kMax, "upsample_nearest: got factor ", factor, ", expected 1 to ",
+        kMax);
   const Shape small = x.shape();
   const Tensor packed = detail::detached_contiguous(x);
   const Tensor y = empty({small[0], small[1], factor * small[2], factor * small[3]}, x.options());

@@ -125,7 +125,7 @@ std::string draw_queries(const Inspection& what, const std::vector<std::vector<Q
   const std::size_t shown = std::min(boxes.size(), kQueriesShown);
   const auto rows = static_cast<double>((shown + kColumns - 1) / kColumns);
   Svg svg(20 + kColumns * (kSide + kGap) + 6, kTop + rows * (kSide + kGap + 16) + 6);
-  svg.text(20, 24, text_of("Boxes of each query on ", images, " images"),
+  svg.text(20, 24, concat("Boxes of each query on ", images, " images"),
            {.anchor = "start", .size = 15, .bold = true});
   svg.text(20, 44, model_note(what), {.anchor = "start"});
   svg.text(20, 60, "Centres; green: small boxes, orange: wide, blue: tall", {.anchor = "start"});

@@ -19,7 +19,7 @@ std::vector<fs::path> list_pictures(const fs::path& path) {
   check(fs::exists(path), path.string(), ": does not exist, expected a picture or a folder");
   if (!fs::is_directory(path)) return {path};
   std::vector<fs::path> files = pictures_below(path);
-  check(!files.empty(), path.string(), ": contains no ", joined(picture_endings(), ", "), " file");
+  check(!files.empty(), path.string(), ": contains no ", join(picture_endings(), ", "), " file");
   return files;
 }
 

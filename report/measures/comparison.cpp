@@ -41,7 +41,7 @@ std::string settings_line(const std::string& settings) {
     const std::string text = value->is_string() ? value->get<std::string>() : json_text(*value);
     parts.push_back(std::string(word) + " " + visible_text(text));
   }
-  return "made by: " + joined(parts, ", ") + "\n";
+  return "made by: " + join(parts, ", ") + "\n";
 }
 
 ordered_json to_json(const MeasureRow& row, const SpaceInfo& space) {
@@ -114,10 +114,10 @@ std::string comparison_table(const FeatureComparison& c, const std::string& sett
   }
   std::string text = text_table(rows);
   for (const MeasureRow& row : c.rows) text += row.kind + ": " + row.pictures + "\n";
-  text += text_of("reference: ", c.reference, "\nprotocol: ", c.space.protocol, ", ", c.features,
-                  " features, k = ", c.k, ", IS over ", c.split,
-                  " pictures at a time\nweights: ", c.space.weights, ", ", c.space.network,
-                  ", sha256 ", c.sha256, "\n");
+  text += concat("reference: ", c.reference, "\nprotocol: ", c.space.protocol, ", ", c.features,
+                 " features, k = ", c.k, ", IS over ", c.split,
+                 " pictures at a time\nweights: ", c.space.weights, ", ", c.space.network,
+                 ", sha256 ", c.sha256, "\n");
   text += settings_line(settings);
   for (const std::string& note : c.notes) text += "note: " + note + "\n";
   return text;

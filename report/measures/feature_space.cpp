@@ -117,7 +117,7 @@ std::unique_ptr<FeatureSpace> classifier_space(Classifier& model,
   info.distance = "FD(" + name + ")";
   info.network = model.info().name;
   info.weights = weights.string();
-  info.protocol = text_of("pooled features at ", to_string(preparation.size));
+  info.protocol = concat("pooled features at ", to_string(preparation.size));
   info.predicts_classes = true;
   return std::make_unique<ClassifierSpace>(model, preparation, std::move(info));
 }

@@ -70,7 +70,7 @@ class NpzPictures : public Dataset {
     return labels_.at(static_cast<std::size_t>(index));
   }
   [[nodiscard]] std::string describe(std::int64_t index) const override {
-    return text_of(path_.string(), ", picture ", index);
+    return concat(path_.string(), ", picture ", index);
   }
   [[nodiscard]] Sample get(std::int64_t index) const override {
     check(index >= 0 && index < size(), path_.string(), ": got picture ", index, " of ", size());
@@ -157,7 +157,7 @@ PictureSet open_folder(const fs::path& root) {
     samples.push_back(file);
     labels.push_back(*label);
   }
-  check(!files.empty(), root.string(), ": contains no ", joined(picture_endings(), ", "), " file");
+  check(!files.empty(), root.string(), ": contains no ", join(picture_endings(), ", "), " file");
   set.has_labels = true;
   if (!samples.empty()) {
     files = std::move(samples);
@@ -208,7 +208,7 @@ PictureSet open_picture_set(const std::string& path, const DatasetOptions& data,
   }
   check(fs::exists(path), path,
         ": does not exist, expected a folder of pictures, an .npz file or the name of a data set (",
-        joined(dataset_names(), ", "), ")");
+        join(dataset_names(), ", "), ")");
   return fs::is_directory(path) ? open_folder(path) : open_npz(path);
 }
 

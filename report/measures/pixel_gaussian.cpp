@@ -63,7 +63,7 @@ class GaussianPictures : public Dataset {
   }
   [[nodiscard]] std::int64_t label(std::int64_t) const override { return -1; }
   [[nodiscard]] std::string describe(std::int64_t index) const override {
-    return text_of("picture ", index, " of the fitted Gaussian");
+    return concat("picture ", index, " of the fitted Gaussian");
   }
   /// mean + sum of z_i (x_i - mean) / sqrt(rows - 1).
   [[nodiscard]] Sample get(std::int64_t index) const override {
@@ -105,9 +105,9 @@ PixelTable::PixelTable(std::int64_t rows, ImageSize size) : rows_(rows), size_(s
 
 std::int64_t PixelTable::rows_for(std::int64_t pictures, ImageSize size) {
   // A drawn picture is a sum of all rows, so their number bounds its time.
-  constexpr std::int64_t kMostRows = 10'000, kMostBytes = std::int64_t{256} << 20;
+  constexpr std::int64_t kMaxRows = 10'000, kMaxBytes = std::int64_t{256} << 20;
   const std::int64_t most =
-      std::max<std::int64_t>(2, std::min(kMostRows, kMostBytes / (size.height * size.width * 3)));
+      std::max<std::int64_t>(2, std::min(kMaxRows, kMaxBytes / (size.height * size.width * 3)));
   const std::int64_t step = (pictures + most - 1) / most;
   return (pictures + step - 1) / step;
 }

@@ -64,7 +64,7 @@ Names names_of_timm() {
   Names names;
   for (const std::string& line : lines_of(read_file(FOVEA_TESTS "/apps/timm_flags.txt"))) {
     if (line.starts_with("#")) continue;
-    const std::vector<std::string> words = words_of(line);
+    const std::vector<std::string> words = split_words(line);
     REQUIRE_MESSAGE(words.size() == 2, line);
     CHECK_MESSAGE(names[words[0]].insert(words[1].substr(2)).second, line);
   }
@@ -120,7 +120,7 @@ TEST_CASE("what docs/timm-flags.md says of a flag is so") {
       CHECK_MESSAGE(ours.contains(named), named);
     }
     CAPTURE(item.remark);
-    CHECK((!is_absent || !words_of(item.remark).empty()));
+    CHECK((!is_absent || !split_words(item.remark).empty()));
     CHECK((!has_other_name || item.remark.find('`') != std::string::npos));
   }
 }

@@ -15,14 +15,14 @@ TEST_CASE("texts are cut at separators, blanks and ends of lines") {
   CHECK(split_text("a,,b", ',') == Texts{"a", "", "b"});
   CHECK(split_text(",", ',') == Texts{"", ""});
   CHECK(split_text("", ',').empty());
-  CHECK(words_of("  a\tb, c ", ",") == Texts{"a", "b", "c"});
-  CHECK(words_of(" \n").empty());
+  CHECK(split_words("  a\tb, c ", ",") == Texts{"a", "b", "c"});
+  CHECK(split_words(" \n").empty());
   CHECK(lines_of("a\r\n\nb") == Texts{"a", "", "b"});
   CHECK(lines_of("a\n") == Texts{"a"});
   CHECK(lines_of("\n") == Texts{""});
   CHECK(lines_of("").empty());
-  CHECK(joined({"a", "b"}, ", ") == "a, b");
-  CHECK(joined({}, ", ").empty());
+  CHECK(join({"a", "b"}, ", ") == "a, b");
+  CHECK(join({}, ", ").empty());
   CHECK(expand_braces("a{b,,c}d{1,2}") == Texts{"abd1", "abd2", "ad1", "ad2", "acd1", "acd2"});
   for (const char* text : {"", "ab", "a{b", "a}b"}) CHECK(expand_braces(text) == Texts{text});
 }

@@ -37,7 +37,7 @@ Annotation object(std::int64_t label, double x, double y, double width, double h
   return {1, label, x, y, width, height, width * height, false};
 }
 
-std::string said(const std::vector<std::string>& lines) { return joined(lines, " | "); }
+std::string said(const std::vector<std::string>& lines) { return join(lines, " | "); }
 
 /// Boxes all over the image, as corners or with sizes.
 Stated scattered(bool corners) {

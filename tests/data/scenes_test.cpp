@@ -89,7 +89,7 @@ TEST_CASE("two fifths of each object in a scene are visible") {
 TEST_CASE("scenes differ in size, in the number of objects and in their sides") {
   const Scenes train(Split::train);
   std::set<std::pair<std::int64_t, std::int64_t>> sizes;
-  std::array<int, drawing::kMostObjects + 1> counts{};
+  std::array<int, drawing::kMaxObjects + 1> counts{};
   std::array<int, drawing::ClassForm::kShapes> labels{};
   double longest = 0, shortest = 64;
   for (std::int64_t i = 0; i < 600; ++i) {

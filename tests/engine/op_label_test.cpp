@@ -52,7 +52,7 @@ std::vector<Seen> traced(const Tensor& x) {
   const OpTrace trace([&](const TracedOp& op) {
     std::string attributes;
     for (const OpAttribute& attribute : op.label.attributes()) {
-      attributes += text_of(attribute, ' ');
+      attributes += concat(attribute, ' ');
     }
     seen.push_back({op.label.name(),
                     attributes,
@@ -75,7 +75,7 @@ TEST_CASE("attributes are numbers, words and lists, and say which when asked for
                          {"stride", std::array<std::int64_t, 2>{2, 3}},
                          {"shape", Shape{}}});
   std::vector<std::string> texts;
-  for (const OpAttribute& attribute : op.attributes()) texts.push_back(text_of(attribute));
+  for (const OpAttribute& attribute : op.attributes()) texts.push_back(concat(attribute));
   CHECK(texts == std::vector<std::string>{"axis=-1", "keep=1", "eps=1e-06", "form=erf",
                                           "stride=[2, 3]", "shape=[]"});
   CHECK(op.attributes()[0].integer() == -1);

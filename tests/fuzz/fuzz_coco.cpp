@@ -20,7 +20,7 @@ void read_annotations(std::string_view text) {
       const bool inside = box.x0 >= 0 && box.y0 >= 0 && box.x1 > box.x0 && box.y1 > box.y0 &&
                           box.x1 <= static_cast<float>(size.width) &&
                           box.y1 <= static_cast<float>(size.height);
-      if (!inside || box.label > fovea::kMostCategoryId) __builtin_trap();
+      if (!inside || box.label > fovea::kMaxCategoryId) __builtin_trap();
     }
   }
 }

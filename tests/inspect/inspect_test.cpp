@@ -238,8 +238,8 @@ TEST_CASE("the list of analyses has a line for each") {
   CHECK(lines.size() == 13);
   for (const std::string& line : lines) {
     CAPTURE(line);
-    REQUIRE(words_of(line).size() > 3);
-    CHECK(is_analysis(words_of(line).front()));
+    REQUIRE(split_words(line).size() > 3);
+    CHECK(is_analysis(split_words(line).front()));
   }
   CHECK_FALSE(is_analysis("attentions"));
 }

@@ -124,7 +124,7 @@ const Row kRows[] = {
 
 std::string text(std::string_view name, std::span<const OpAttribute> attributes) {
   std::string text(name);
-  for (const OpAttribute& attribute : attributes) text += text_of(' ', attribute);
+  for (const OpAttribute& attribute : attributes) text += concat(' ', attribute);
   return text;
 }
 

@@ -8,7 +8,7 @@
 namespace fovea::golden {
 namespace {
 
-constexpr std::int64_t kMost = 1'000'000;
+constexpr std::int64_t kMax = 1'000'000;
 
 /// The rows of a table of numbers.
 std::vector<std::vector<double>> take_rows(Case& c, const char* name, std::int64_t columns) {
@@ -49,8 +49,8 @@ Tensor precision_of(const AveragePrecision& result) {
 void check_coco_ap(Case& c) {
   std::int64_t images = 0, classes = 0;
   ConfigReader r("config", c.config);
-  r.read("images", images, 1, kMost);
-  r.read("classes", classes, 1, kMost);
+  r.read("images", images, 1, kMax);
+  r.read("classes", classes, 1, kMax);
   r.finish();
   const auto whole = [](double v) { return static_cast<std::int64_t>(v); };
   std::vector<TruthBox> truth;

@@ -150,7 +150,7 @@ inline std::set<std::string> product_files_with(const std::vector<std::string>& 
   return found;
 }
 
-inline std::string joined(const std::set<std::string>& names) {
+inline std::string join(const std::set<std::string>& names) {
   std::string text;
   for (const std::string& name : names) text += name + " ";
   return text;

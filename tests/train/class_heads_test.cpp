@@ -60,7 +60,7 @@ Started start_on(const TrainConfig& config, const std::vector<std::string>& clas
   Notices notices;
   const Datasets data{std::make_shared<Renamed>(classes), std::make_shared<Renamed>(classes)};
   const auto model = start_model(config, data, notices);
-  return {state_of(*model), joined(notices.texts(), "\n")};
+  return {state_of(*model), join(notices.texts(), "\n")};
 }
 
 }  // namespace
@@ -150,7 +150,7 @@ TEST_CASE("only rows of classes move: not boxes, noise, or the last row of no cl
       CHECK(rows.at(k * width) == were.at((k < 3 ? 2 - k : k) * width));
     CHECK(after.at(c.output).to_vector() == before.at(c.output).to_vector());
     CHECK(report.kept.empty());
-    CHECK(contains(joined(notices.texts(), "\n"), "in another order"));
+    CHECK(contains(join(notices.texts(), "\n"), "in another order"));
   }
 }
 

@@ -77,7 +77,7 @@ DetectorOutput two_queries(const std::vector<double>& logits) {
 }
 
 std::vector<FoundObject> found_by(const DetectorOutput& output, ClassLoss loss,
-                                  std::int64_t most = kMostDetections) {
+                                  std::int64_t most = kMaxDetections) {
   const Tensor index = full({1}, 7, {DType::i64, {}});
   return detections_of(
              output, loss, index,

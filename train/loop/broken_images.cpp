@@ -22,8 +22,8 @@ void BrokenImages::report_training(const std::vector<BrokenImage>& own, RunObser
   const auto found = static_cast<double>(training_.size());
   const auto all = static_cast<double>(training_images_);
   if (found <= limit_ * all) return;
-  throw TooManyBadImages(text_of("training: ", found, " of ", all,
-                                 " images are broken, the last: ", images.back().message));
+  throw TooManyBadImages(concat("training: ", found, " of ", all,
+                                " images are broken, the last: ", images.back().message));
 }
 
 }  // namespace fovea

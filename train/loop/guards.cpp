@@ -21,17 +21,16 @@ double z_score(double loss, const std::vector<double>& losses) {
 std::string StepGuard::skip_reason(double loss, double gradient_norm,
                                    const GuardState& state) const {
   if (!std::isfinite(loss)) {  // without --skip-nonfinite it stops the run, spike or not
-    return options_.skip_nonfinite ? text_of("the loss is ", loss) : std::string();
+    return options_.skip_nonfinite ? concat("the loss is ", loss) : std::string();
   }
   if (options_.skip_nonfinite && !std::isfinite(gradient_norm)) {
-    return text_of("the gradient norm is ", gradient_norm);
+    return concat("the gradient norm is ", gradient_norm);
   }
   if (!options_.zscore || state.losses.size() < kFewest) return {};
   const double z = z_score(loss, state.losses);
   if (z <= *options_.zscore) return {};
-  return text_of("the loss of ", loss, " is a spike, ", z,
-                 " standard deviations above the mean of the last ", state.losses.size(),
-                 " losses");
+  return concat("the loss of ", loss, " is a spike, ", z,
+                " standard deviations above the mean of the last ", state.losses.size(), " losses");
 }
 
 void StepGuard::record(double loss, GuardState& state) const {

@@ -63,7 +63,7 @@ KeptState state_before(const RunPaths& run, std::int64_t step) {
     if (state.step <= step) newest = &state;
   }
   check(newest != nullptr, run.folder.string(), ": has no state of step ", step, " or before",
-        states.empty() ? "" : text_of(", the oldest is of step ", states.front().step),
+        states.empty() ? "" : concat(", the oldest is of step ", states.front().step),
         "; training with --state-hist N keeps the last N states, --recovery-interval saves more "
         "often than at the end of each epoch");
   return *newest;

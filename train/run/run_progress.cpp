@@ -26,7 +26,7 @@ json to_json(const BestEpoch& best) {
 
 /// Throws if the counters are impossible.
 void check_progress(const Progress& p) {
-  constexpr std::int64_t kMost = std::int64_t{1} << 53;  // more steps and images than any run has
+  constexpr std::int64_t kMax = std::int64_t{1} << 53;  // more steps and images than any run has
   for (const auto& [name, count] : {std::pair("step", p.step),
                                     {"updates", p.updates},
                                     {"forward", p.forward},
@@ -35,7 +35,7 @@ void check_progress(const Progress& p) {
                                     {"cursor_batch", p.cursor.batch},
                                     {"epoch.samples", p.epoch.samples},
                                     {"interval.samples", p.interval.samples}}) {
-    check(count >= 0 && count <= kMost, name, ": got ", count, ", expected 0 to ", kMost);
+    check(count >= 0 && count <= kMax, name, ": got ", count, ", expected 0 to ", kMax);
   }
   check(p.updates <= p.step && p.step <= p.forward, "got ", p.updates, " updates in ", p.step,
         " steps of ", p.forward, " batches, expected updates <= steps <= batches");

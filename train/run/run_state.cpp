@@ -68,7 +68,7 @@ SafetensorsFile read_run_state(const std::filesystem::path& path) {
 std::vector<std::string> differences(const Tensors& mine, const Tensors& saved,
                                      const std::string& kind) {
   std::vector<std::string> lines;
-  const auto note = [&](const auto&... parts) { lines.push_back(text_of(parts...)); };
+  const auto note = [&](const auto&... parts) { lines.push_back(concat(parts...)); };
   for (const auto& [name, tensor] : mine) {
     if (!name.starts_with(kind)) continue;
     const auto found = saved.find(name);

@@ -54,9 +54,9 @@ std::optional<ProcessOptions> process_of(const Metadata& metadata, const std::st
   const std::string schedule = value_or(metadata, "noise_schedule", "");
   if (schedule.empty()) return {};
   const double steps = number_or(metadata, "diffusion_steps", 0);
-  check(steps >= 1 && steps <= kMostDiffusionSteps && steps == std::floor(steps), context,
+  check(steps >= 1 && steps <= kMaxDiffusionSteps && steps == std::floor(steps), context,
         ": its diffusion_steps is ", in_quotes(value_or(metadata, "diffusion_steps", "")),
-        ", expected a whole number from 1 to ", kMostDiffusionSteps);
+        ", expected a whole number from 1 to ", kMaxDiffusionSteps);
   ProcessOptions process;
   process.schedule = parse_name<NoiseSchedule>(context + ": its noise_schedule", schedule);
   process.steps = static_cast<std::int64_t>(steps);
@@ -137,7 +137,7 @@ std::string other_colors(const Metadata& metadata, const std::filesystem::path& 
   const Normalization theirs = weights_info(metadata, path).normalization;
   if (own.mean == theirs.mean && own.deviation == theirs.deviation) return "";
   const auto flag = [](const char* name, const std::array<float, 3>& v) {
-    return text_of(" --", name, " ", v[0], ",", v[1], ",", v[2]);
+    return concat(" --", name, " ", v[0], ",", v[1], ",", v[2]);
   };
   return "was trained with" + flag("mean", theirs.mean) + flag("std", theirs.deviation) +
          ", but this run uses other values";

@@ -50,7 +50,7 @@ void check_options(const InitialWeights& options) {
 
 std::vector<std::regex> FrozenOptions::expressions() const {
   std::vector<std::regex> expressions;
-  for (const std::string& word : words_of(patterns)) {
+  for (const std::string& word : split_words(patterns)) {
     try {
       expressions.emplace_back(word);
     } catch (const std::regex_error& error) {

@@ -203,7 +203,7 @@ std::vector<std::string> other_names_of(std::string_view flag) {
 
 void add_field(Fields& fields, const Row& row, std::string* text) {
   std::string help = row.help;
-  if (row.names != nullptr) help += ": " + joined(row.names(), ", ");
+  if (row.names != nullptr) help += ": " + join(row.names(), ", ");
   Field& field = FieldGroup(fields, row.group).add(row.flag, text, help);
   field.other_names = other_names_of(row.flag);
   field.yes_no = row.kind == Kind::yes_no;

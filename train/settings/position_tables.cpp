@@ -22,11 +22,11 @@ void apply(const PositionTableOptions& options, LoadOptions& how) {
   const nlohmann::json grid = parse_config_value(options.grid);
   const bool pair = grid.is_array() && grid.size() == 2 && grid[0].is_number_integer() &&
                     grid[1].is_number_integer();
-  constexpr std::int64_t kMost = 1 << 24;  // per axis, as for image sizes
+  constexpr std::int64_t kMax = 1 << 24;  // per axis, as for image sizes
   std::array<std::int64_t, 2> sides{};
   if (pair) sides = grid.get<std::array<std::int64_t, 2>>();
   const auto [height, width] = sides;
-  check_usage(height >= 1 && width >= 1 && height <= kMost && width <= kMost, "--pos-grid: got ",
+  check_usage(height >= 1 && width >= 1 && height <= kMax && width <= kMax, "--pos-grid: got ",
               options.grid, ", expected HxW, patches down and across");
   how.pos_grid = sides;
 }

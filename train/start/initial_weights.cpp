@@ -47,7 +47,7 @@ void load_weights_file(const InitialWeights& from, const NewRun& run, Model& mod
 void load_backbone_weights(const std::string& file, Model& model, Notices& notices) {
   const LoadReport report = load_backbone(model_as<Detector>(model), file);
   for (const std::string& note : report.notes) notices.add(file, ": ", note);
-  if (!report.resized.empty()) notices.add(file, ": resized ", joined(report.resized, ", "));
+  if (!report.resized.empty()) notices.add(file, ": resized ", join(report.resized, ", "));
 }
 
 void change_heads(const InitialWeights& from, const Model& model) {

@@ -89,8 +89,8 @@ void compare(TrainConfig saved, TrainConfig now, const fs::path& state, Notices&
                 "batch (mixing, drop path) and the last digits of sums will differ");
   }
   if (!same_step) {
-    refused += text_of("; --batch-size times --grad-accum-steps must stay ", images, ", got ",
-                       step_size(now).images());
+    refused += concat("; --batch-size times --grad-accum-steps must stay ", images, ", got ",
+                      step_size(now).images());
   }
   check(refused.empty(), state.string(),
         ": was saved with other settings, which must not change:", refused);

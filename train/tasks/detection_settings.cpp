@@ -17,7 +17,7 @@ Notices check_images(const TrainConfig& config, const Model& model, const Datase
       weights.finetune.empty() && weights.checkpoint.empty() && weights.backbone.empty();
   const DetectionFindings found =
       check_detection_set(*boxes, {model.info().num_classes, from_nothing});
-  check(found.errors.empty(), config.data.name, ": ", joined(found.errors, "; "));
+  check(found.errors.empty(), config.data.name, ": ", join(found.errors, "; "));
   Notices notices;
   for (const std::string& notice : found.notices) notices.add(notice);
   return notices;

@@ -21,7 +21,7 @@ struct FoundObject {
 };
 
 /// COCO's evaluation counts so many detections per image.
-inline constexpr std::int64_t kMostDetections = 100;
+inline constexpr std::int64_t kMaxDetections = 100;
 
 /// The size of an image as it is stored, by its index in the data set.
 using StoredSize = std::function<ImageSize(std::int64_t index)>;
@@ -35,7 +35,7 @@ using StoredSize = std::function<ImageSize(std::int64_t index)>;
 /// class count, each with its own sigmoid (Deformable DETR).
 [[nodiscard]] std::vector<std::vector<FoundObject>> detections_of(
     const DetectorOutput& output, ClassLoss class_loss, const Tensor& indices,
-    const StoredSize& size_of, std::int64_t most = kMostDetections);
+    const StoredSize& size_of, std::int64_t most = kMaxDetections);
 
 /// A batch from the loader, on the CPU, for a detector. If it has boxes, "boxes" become f64 [B, M,
 /// 4], (cx, cy, w, h) relative to the image without its padding, and stay on the CPU with their

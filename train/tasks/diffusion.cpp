@@ -96,7 +96,7 @@ Diffusion::Diffusion(const DiffusionOptions& options, Model& model, std::uint64_
         options.vae.string(), " have ", channels, "; add --model-args '{\"in_chans\": ", channels,
         "}'");
   info_.image_scale = encoder_->config().factor();
-  info_.latents = encoder_->source(text_of(crop, " ", image_size(model).height));
+  info_.latents = encoder_->source(concat(crop, " ", image_size(model).height));
 }
 
 Shape Diffusion::input_shape() const {

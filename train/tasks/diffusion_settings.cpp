@@ -41,7 +41,7 @@ class DiffusionSettings : public TaskSettingsOf<DiffusionSettings, TaskKind::dif
         .fixed = true;
     diffusion
         .number("diffusion-steps", &options.process.steps, "steps from image to noise",
-                {1, kMostDiffusionSteps})
+                {1, kMaxDiffusionSteps})
         .fixed = true;
     diffusion.add("vae", &options.vae,
                   "encode the images with this VAE: a run of train_vae, a folder of diffusers or a "

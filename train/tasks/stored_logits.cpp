@@ -62,8 +62,8 @@ std::string measure(const Tensor& logits, const WantedLogits& wanted, const std:
     return percent_text(100 * rows / static_cast<double>(measured.rows), 1);
   };
   const std::string text =
-      text_of("of ", measured.rows, " of its rows, ", percent(static_cast<double>(measured.right)),
-              " predict the label of their image (chance is ", percent(measured.chance), ")");
+      concat("of ", measured.rows, " of its rows, ", percent(static_cast<double>(measured.right)),
+             " predict the label of their image (chance is ", percent(measured.chance), ")");
   check(!measured.is_chance() || wanted.other_images, path, ": ", text,
         "; do they belong to other images, or are they in another order? ", kAccept);
   return text;

@@ -10,7 +10,7 @@
 namespace fovea {
 namespace {
 
-constexpr std::int64_t kMostSide = 1'000'000;  // pixels of an image or a box
+constexpr std::int64_t kMaxSide = 1'000'000;  // pixels of an image or a box
 
 constexpr std::string_view kImages = "images", kAnnotations = "annotations",
                            kCategories = "categories";
@@ -36,10 +36,10 @@ std::int64_t whole(const JsonEntry& entry, std::string_view list, std::string_vi
 CocoImage image_of(JsonEntry& entry, const std::string& name) {
   const ImageSize size{whole(entry, kImages, "height"), whole(entry, kImages, "width")};
   const bool fits =
-      std::min(size.height, size.width) >= 1 && std::max(size.height, size.width) <= kMostSide;
+      std::min(size.height, size.width) >= 1 && std::max(size.height, size.width) <= kMaxSide;
   if (!fits) {
     fail(entry_place(name, kImages, entry.number), "got a height of ", size.height,
-         " and a width of ", size.width, ", expected 1 to ", kMostSide, " pixels");
+         " and a width of ", size.width, ", expected 1 to ", kMaxSide, " pixels");
   }
   if (entry.text.empty()) {
     fail(entry_place(name, kImages, entry.number),
@@ -52,9 +52,9 @@ CocoAnnotation annotation_of(const JsonEntry& entry, const std::string& name) {
   constexpr std::size_t area = find_member(kMembers, kAnnotations, "area");
   const auto& [x, y, width, height] = entry.box;
   for (const double number : entry.box) {
-    if (std::abs(number) > kMostSide) {
+    if (std::abs(number) > kMaxSide) {
       fail(entry_place(name, kAnnotations, entry.number), "bbox: got ", number,
-           ", expected pixels, at most ", kMostSide);
+           ", expected pixels, at most ", kMaxSide);
     }
   }
   if (entry.reals[area] < 0) {
@@ -74,9 +74,9 @@ CocoAnnotation annotation_of(const JsonEntry& entry, const std::string& name) {
 
 CocoCategory category_of(JsonEntry& entry, const std::string& name) {
   const std::int64_t id = whole(entry, kCategories, "id");
-  if (id < 0 || id > kMostCategoryId) {
+  if (id < 0 || id > kMaxCategoryId) {
     fail(entry_place(name, kCategories, entry.number), "id: got ", id, ", expected 0 to ",
-         kMostCategoryId, ", as it is the number of an output of the model");
+         kMaxCategoryId, ", as it is the number of an output of the model");
   }
   return {id, std::move(entry.text)};
 }

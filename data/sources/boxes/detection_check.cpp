@@ -76,19 +76,19 @@ void judge_boxes(const DetectionCounts& counts, DetectionFindings& findings) {
   const auto beyond = static_cast<double>(counts.beyond);
   if (counts.relative == counts.objects) {
     findings.errors.push_back(
-        text_of("no number of a box is above 1, so they look like shares of the image; expected ",
-                "x, y, width, height in pixels"));
+        concat("no number of a box is above 1, so they look like shares of the image; expected ",
+               "x, y, width, height in pixels"));
   } else if (beyond > 0.1 * objects && static_cast<double>(counts.corner_like) > 0.99 * objects) {
     findings.errors.push_back(
-        text_of(boxes(counts.beyond), " of ", counts.objects, " reach beyond their image, and all ",
-                "would fit as corners x0, y0, x1, y1; expected x, y, width, height"));
+        concat(boxes(counts.beyond), " of ", counts.objects, " reach beyond their image, and all ",
+               "would fit as corners x0, y0, x1, y1; expected x, y, width, height"));
   } else if (counts.beyond > 0) {
-    findings.notices.push_back(text_of(boxes(counts.beyond), " of ", counts.objects,
-                                       " reach beyond their image and are clipped"));
+    findings.notices.push_back(concat(boxes(counts.beyond), " of ", counts.objects,
+                                      " reach beyond their image and are clipped"));
   }
   if (counts.dropped > 0) {
-    findings.notices.push_back(text_of(boxes(counts.dropped), " of ", counts.objects,
-                                       " have no area inside their image and are left out"));
+    findings.notices.push_back(concat(boxes(counts.dropped), " of ", counts.objects,
+                                      " have no area inside their image and are left out"));
   }
 }
 
@@ -97,24 +97,24 @@ void judge_categories(const DetectionSet& set, const DetectionCounts& counts,
   const std::vector<std::int64_t>& ids = set.category_ids();
   const std::int64_t greatest = ids.back();
   if (greatest >= needs.classes) {
-    findings.errors.push_back(text_of("the category ids go up to ", greatest, " (",
-                                      set.class_names().at(greatest), "), but the model has ",
-                                      needs.classes, " classes, 0 to ", needs.classes - 1,
-                                      "; --num-classes ", greatest + 1, " fits"));
+    findings.errors.push_back(concat("the category ids go up to ", greatest, " (",
+                                     set.class_names().at(greatest), "), but the model has ",
+                                     needs.classes, " classes, 0 to ", needs.classes - 1,
+                                     "; --num-classes ", greatest + 1, " fits"));
   }
   const std::int64_t unused = greatest + 1 - std::ssize(ids);
   if (unused > 0) {
-    findings.notices.push_back(text_of("the category ids 0 to ", greatest, " have ",
-                                       counted(unused, "gap", "gaps"),
-                                       ": these outputs of the model stay unused"));
+    findings.notices.push_back(concat("the category ids 0 to ", greatest, " have ",
+                                      counted(unused, "gap", "gaps"),
+                                      ": these outputs of the model stay unused"));
   }
   std::vector<std::string> missing;
   for (const std::int64_t id : ids)
     if (counts.by_label.at(id) == 0) missing.push_back(set.class_names().at(id));
   if (!missing.empty() && counts.objects > 0) {
-    findings.notices.push_back(text_of("no objects of ",
-                                       counted(std::ssize(missing), "category", "categories"), ": ",
-                                       first_few(missing)));
+    findings.notices.push_back(concat("no objects of ",
+                                      counted(std::ssize(missing), "category", "categories"), ": ",
+                                      first_few(missing)));
   }
 }
 
@@ -139,20 +139,20 @@ DetectionFindings check_detection_set(const DetectionSet& set, const DetectorNee
   DetectionFindings findings;
   judge_categories(set, counts, needs, findings);
   if (counts.objects == 0) {
-    findings.errors.push_back(text_of("none of the ", counts.images, " images has an object",
-                                      counts.crowds > 0 ? " besides crowds" : ""));
+    findings.errors.push_back(concat("none of the ", counts.images, " images has an object",
+                                     counts.crowds > 0 ? " besides crowds" : ""));
     return findings;
   }
   judge_boxes(counts, findings);
   if (counts.empty_images > 0) {
-    findings.notices.push_back(text_of(counts.empty_images, " of ", counts.images,
-                                       " images have no objects: all of them is background"));
+    findings.notices.push_back(concat(counts.empty_images, " of ", counts.images,
+                                      " images have no objects: all of them is background"));
   }
   if (needs.from_nothing && counts.images < kFewImages) {
     findings.notices.push_back(
-        text_of(counts.images, " images are few for a detector that starts from nothing, which ",
-                "takes 10,000 or more; --finetune starts from a detector trained on COCO, ",
-                "--backbone-checkpoint from a trained backbone"));
+        concat(counts.images, " images are few for a detector that starts from nothing, which ",
+               "takes 10,000 or more; --finetune starts from a detector trained on COCO, ",
+               "--backbone-checkpoint from a trained backbone"));
   }
   return findings;
 }

@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uintmax_t kMostBytes = std::uintmax_t{1} << 24;  // of an annotation file
+constexpr std::uintmax_t kMaxBytes = std::uintmax_t{1} << 24;  // of an annotation file
 
 /// The annotations of a folder by stem.
 using VocFiles = std::map<std::string, VocFile>;
@@ -31,8 +31,8 @@ VocFiles read_annotations(const fs::path& folder) {
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
     const fs::path& path = entry.path();
     if (lowercase_ending(path.string()) != ".xml" || !entry.is_regular_file()) continue;
-    check(entry.file_size() <= kMostBytes, path.string(), ": has ", entry.file_size(),
-          " bytes, expected an annotation of at most ", kMostBytes);
+    check(entry.file_size() <= kMaxBytes, path.string(), ": has ", entry.file_size(),
+          " bytes, expected an annotation of at most ", kMaxBytes);
     files.emplace(path.stem().string(), parse_voc(read_file(path), visible_text(path.string())));
   }
   check(!files.empty(), folder.string(), ": contains no annotations, expected one .xml per image");
@@ -69,7 +69,7 @@ std::vector<std::string> listed_stems(const fs::path& list, const VocFiles& file
   std::set<std::string> seen;
   const std::vector<std::string> lines = lines_of(read_file(list));
   for (std::size_t k = 0; k < lines.size(); ++k) {
-    const std::vector<std::string> words = words_of(lines[k]);
+    const std::vector<std::string> words = split_words(lines[k]);
     if (words.empty()) continue;
     const std::string context = list.string() + ", line " + std::to_string(k + 1) + ": ";
     check(files.contains(words[0]), context, "lists ", visible_text(words[0]),

@@ -12,7 +12,7 @@
 namespace fovea {
 namespace {
 
-constexpr double kMostPixels = 1e6;
+constexpr double kMaxCoordinate = 1e6;
 
 /// The text of a child. Throws, naming `context` and the child, if there is none.
 std::string text_in(const pugi::xml_node& parent, const char* name, const std::string& context) {
@@ -24,16 +24,16 @@ std::string text_in(const pugi::xml_node& parent, const char* name, const std::s
 double number_in(const pugi::xml_node& parent, const char* name, const std::string& context) {
   const std::string text = text_in(parent, name, context);
   const auto number = parse_real(text);
-  if (!number || !(std::abs(*number) <= kMostPixels))  // NaN neither
+  if (!number || !(std::abs(*number) <= kMaxCoordinate))  // NaN neither
     fail(context, "<", name, ">: got ", in_quotes(text), ", expected a number of pixels");
   return *number;
 }
 
 std::int64_t side_in(const pugi::xml_node& size, const char* name, const std::string& context) {
   const double side = number_in(size, name, context);
-  if (side < 1 || side > kMostPixels || side != std::floor(side))
+  if (side < 1 || side > kMaxCoordinate || side != std::floor(side))
     fail(context, "<", name, ">: got ", shortest_text(side), ", expected 1 to ",
-         shortest_text(kMostPixels), " pixels");
+         shortest_text(kMaxCoordinate), " pixels");
   return static_cast<std::int64_t>(side);
 }
 

@@ -81,8 +81,8 @@ void DepthPairs::pair_files() {
   if (depths.empty()) return;
   std::vector<std::string> unused;
   for (const auto& [name, path] : depths) unused.push_back(visible_text(path));
-  notice_ = text_of(root_.string(), ": ", unused.size(),
-                    " depth maps have no picture in rgb/: ", first_few(unused));
+  notice_ = concat(root_.string(), ": ", unused.size(),
+                   " depth maps have no picture in rgb/: ", first_few(unused));
 }
 
 const DepthPairs::Pair& DepthPairs::at(std::int64_t index) const {

@@ -73,8 +73,8 @@ CueConflict draw_cue_conflict(const std::vector<std::string>& categories, std::u
   Labels labels{};
   for (std::size_t k = 0; k < labels.size(); ++k) {
     const auto found = std::find(categories.begin(), categories.end(), classes[k]);
-    check(found != categories.end(), "drawn cue conflict: the pictures show ",
-          joined(classes, ", "), "; got the category \"", classes[k],
+    check(found != categories.end(), "drawn cue conflict: the pictures show ", join(classes, ", "),
+          "; got the category \"", classes[k],
           "\", expected a model trained on the built-in data set");
     labels[k] = found - categories.begin();
   }

@@ -53,7 +53,7 @@ void find_spots(SceneObject& object, Point center, ImageSize size) {
 
 /// Whether enough is left of each earlier object; `left` becomes their visible pixels.
 bool leaves_enough(const SceneObject& object, const std::vector<SceneObject>& earlier,
-                   Owners& owners, std::array<std::int64_t, kMostObjects>& left) {
+                   Owners& owners, std::array<std::int64_t, kMaxObjects>& left) {
   for (std::size_t k = 0; k < earlier.size(); ++k) left[k] = earlier[k].visible_pixels;
   for (const Spot& spot : object.spots)
     if (spot.is_object() && owners.at(spot) != kNobody) --left[owners.at(spot)];
@@ -75,7 +75,7 @@ void add_object(Scene& scene, Owners& owners, double unit, Rng& rng) {
                        rng.uniform(0, static_cast<double>(scene.size.height))};
     SceneObject object{label, ClassForm(label, size, center, sine), color};
     find_spots(object, center, scene.size);
-    std::array<std::int64_t, kMostObjects> left{};
+    std::array<std::int64_t, kMaxObjects> left{};
     if (!leaves_enough(object, scene.objects, owners, left)) continue;
     for (std::size_t k = 0; k < scene.objects.size(); ++k)
       scene.objects[k].visible_pixels = left[k];
@@ -122,7 +122,7 @@ Scene lay_out_scene(std::int64_t side, Rng& rng) {
   scene.background = {random_color(rng), random_color(rng)};
   scene.direction = draw_direction(rng);
   Owners owners(scene.size);
-  const std::int64_t count = 1 + rng.below(kMostObjects);
+  const std::int64_t count = 1 + rng.below(kMaxObjects);
   const double unit = static_cast<double>(side) / kUsualSide;
   for (std::int64_t k = 0; k < count; ++k) add_object(scene, owners, unit, rng);
   return scene;

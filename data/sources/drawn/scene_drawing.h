@@ -37,7 +37,7 @@ struct Scene {
   std::vector<SceneObject> objects{};
 };
 
-inline constexpr std::int64_t kMostObjects = 6;
+inline constexpr std::int64_t kMaxObjects = 6;
 /// At least this share of each object's pixels is visible.
 inline constexpr double kLeastVisible = 0.4;
 

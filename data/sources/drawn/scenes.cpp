@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::uint64_t kScenes = 0x7363656E6573;  // "scenes"
 constexpr std::uint64_t kLayout = 0, kPaint = 1;
-constexpr std::int64_t kLeastSide = 32, kMostSide = 1024;
+constexpr std::int64_t kLeastSide = 32, kMaxSide = 1024;
 
 std::vector<Annotation> annotations_of(const drawing::Scene& scene, std::int64_t index) {
   std::vector<Annotation> all;
@@ -17,7 +17,7 @@ std::vector<Annotation> annotations_of(const drawing::Scene& scene, std::int64_t
     const PixelBox& box = object.box;
     const auto width = static_cast<double>(box.right - box.left);
     const auto height = static_cast<double>(box.bottom - box.top);
-    all.push_back({.id = index * drawing::kMostObjects + std::ssize(all) + 1,
+    all.push_back({.id = index * drawing::kMaxObjects + std::ssize(all) + 1,
                    .label = object.label,
                    .x = static_cast<double>(box.left),
                    .y = static_cast<double>(box.top),
@@ -36,8 +36,8 @@ Scenes::Scenes(Split split, SceneOptions options)
       side_(options.side),
       size_(split == Split::train ? options.train_size : options.test_size) {
   check(size_ >= 1, "scenes: got a size of ", size_, ", expected 1 or more");
-  check(side_ >= kLeastSide && side_ <= kMostSide, "scenes: got a side of ", side_,
-        " pixels, expected ", kLeastSide, " to ", kMostSide);
+  check(side_ >= kLeastSide && side_ <= kMaxSide, "scenes: got a side of ", side_,
+        " pixels, expected ", kLeastSide, " to ", kMaxSide);
 }
 
 const std::vector<std::string>& Scenes::class_names() const {

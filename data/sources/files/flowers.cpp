@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t kMostPictures = 99'999;  // file names have five digits
+constexpr std::int64_t kMaxPictures = 99'999;  // file names have five digits
 
 const std::vector<std::string>& lists() {
   static const std::vector<std::string> names = {"trnid", "valid", "tstid"};
@@ -36,7 +36,7 @@ std::vector<std::string> lists_of(const DatasetOptions& options, Split split) {
     return split == Split::train ? std::vector<std::string>{"trnid", "valid"}
                                  : std::vector<std::string>{"tstid"};
   }
-  const std::vector<std::string> names = words_of(wanted, "+, ");
+  const std::vector<std::string> names = split_words(wanted, "+, ");
   for (const std::string& name : names) {
     const bool known = std::find(lists().begin(), lists().end(), name) != lists().end();
     check(known, split_flag(split), ": got ", visible_text(name),
@@ -52,7 +52,7 @@ void check_apart(const DatasetOptions& options) {
   for (const std::string& name : lists_of(options, Split::test)) {
     const bool shared = std::find(train.begin(), train.end(), name) != train.end();
     check(!shared, "--val-split: the list ", name, " is part of the training split, ",
-          joined(train, "+"), "; --train-split names other lists");
+          join(train, "+"), "; --train-split names other lists");
   }
 }
 
@@ -65,7 +65,7 @@ std::vector<std::int64_t> read_labels(const fs::path& path) {
       if (variable.name == name) return variable.shape;
     fail(path.string(), ": has no variable \"labels\", expected the class of each picture");
   }();
-  check(shape.rank() == 2 && shape[0] == 1 && shape[1] >= 1 && shape[1] <= kMostPictures,
+  check(shape.rank() == 2 && shape[0] == 1 && shape[1] >= 1 && shape[1] <= kMaxPictures,
         path.string(), ": its labels have shape ", shape, ", expected one row, [1, 8189]");
   std::vector<std::int64_t> labels;
   for (const double value : file.read(name).to_vector()) {
@@ -111,7 +111,7 @@ Flowers::Flowers(const DatasetOptions& options, Split split) : root_(find_flower
   constexpr std::int64_t official = 8189;
   if (std::ssize(labels) != official) {
     notice_ =
-        text_of(root_.string(), ": ", labels.size(), " pictures, the official set has ", official);
+        concat(root_.string(), ": ", labels.size(), " pictures, the official set has ", official);
   }
 }
 

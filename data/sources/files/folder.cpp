@@ -98,7 +98,7 @@ void ImageFolder::check_pictures(const DatasetOptions& options, Split split) con
   const bool has_folders = !folders_below(root_).empty();
   if (loose > 0 ? !options.labelled : !has_folders) return;
   check(loose > 0, root_.string(), ": contains no pictures, expected ",
-        joined(picture_endings(), ", "), " files in class folders",
+        join(picture_endings(), ", "), " files in class folders",
         left_out().empty() ? "" : "; " + left_out(),
         notice_.empty() ? "" : "; " + notice_.substr(root_.string().size() + 2));
   if (split == Split::train && !has_folders) return;
@@ -147,7 +147,7 @@ void ImageFolder::add_images(const ClassList& classes, bool may_drop) {
   check(may_drop || dropped.empty(), root_.string(), ": has the class \"",
         dropped.empty() ? "" : visible_text(*dropped.begin()),
         "\", which the training split does not have; ",
-        images_.empty() ? text_of("if that is not a class, ", kLabelsAdvice)
+        images_.empty() ? concat("if that is not a class, ", kLabelsAdvice)
                         : "--class-map FILE lists the folders to use");
   std::vector<std::string> strange;
   for (const std::string& folder : dropped) strange.push_back(visible_text(folder));
@@ -155,7 +155,7 @@ void ImageFolder::add_images(const ClassList& classes, bool may_drop) {
   const bool left_some = images_.size() < index_.files.size();
   const std::int64_t loose = left_some ? loose_pictures() : 0;
   if (loose > 0 && !classes.find(kSplitItself)) {
-    add_notice(text_of(
+    add_notice(concat(
         loose, loose == 1 ? " picture next to the class folders has no class and is skipped"
                           : " pictures next to the class folders have no class and are skipped"));
   }
@@ -203,7 +203,7 @@ std::string ImageFolder::left_out() const {
     kinds.push_back(std::to_string(count) +
                     (ending.empty() ? " without an extension" : " " + ending));
   }
-  return kinds.empty() ? "" : "skipped " + joined(kinds, ", ") + " (not images)";
+  return kinds.empty() ? "" : "skipped " + join(kinds, ", ") + " (not images)";
 }
 
 const ImageFolder::FolderImage& ImageFolder::entry(std::int64_t index) const {

@@ -27,7 +27,7 @@ std::string without_ending(const std::string& picture) {
 std::int64_t find_class(const PictureLabels& labels, const std::string& text,
                         const ClassList& classes) {
   if (const auto label = classes.find(text)) return *label;
-  const std::string word = words_of(text).front();
+  const std::string word = split_words(text).front();
   if (const auto label = classes.find(word)) return *label;
   const auto count = static_cast<std::int64_t>(classes.ids().size());
   const std::int64_t number = parse_integer(word).value_or(-1);
@@ -86,7 +86,7 @@ std::vector<std::string> words_of_pictures(const PictureLabels& labels,
 
 /// Drops the boxes, four whole numbers each, that follow the class in Kaggle's table.
 std::string without_boxes(const std::string& text) {
-  const std::vector<std::string> words = words_of(text);
+  const std::vector<std::string> words = split_words(text);
   const bool has_box = words.size() > 4 && std::all_of(words.begin() + 1, words.begin() + 5,
                                                        [](const std::string& word) {
                                                          return parse_integer(word).has_value();
@@ -100,9 +100,9 @@ std::vector<std::string> columns_of(const std::string& line) {
   std::string commas = line;
   std::replace(commas.begin(), commas.end(), '\t', ',');
   const std::vector<std::string> parts = comma_parts(commas);
-  const std::vector<std::string> words = words_of(line, ",");
+  const std::vector<std::string> words = split_words(line, ",");
   const bool is_table =
-      parts.size() > 1 && (has_picture_ending(parts[0]) || words_of(parts[0]).size() == 1);
+      parts.size() > 1 && (has_picture_ending(parts[0]) || split_words(parts[0]).size() == 1);
   if (is_table && !parts[1].empty()) return {parts[0], without_boxes(parts[1])};
   if (words.size() < 2) return words;
   const std::size_t begin = line.find(words[1], line.find(words[0]) + words[0].size());

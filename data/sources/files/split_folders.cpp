@@ -69,7 +69,7 @@ bool is_split_itself(const DatasetOptions& options, Split split) {
 }
 
 /// "train, training".
-std::string usual_names_text(Split split) { return joined(usual_split_names(split), ", "); }
+std::string usual_names_text(Split split) { return join(usual_split_names(split), ", "); }
 
 }  // namespace
 
@@ -116,7 +116,7 @@ void fail_without_split(const DatasetOptions& options, Split split) {
   for (const std::string& name : folders) {
     if (shown.size() < most_shown) shown.push_back(visible_text(name));
   }
-  std::string there = shown.empty() ? "no folders" : joined(shown, ", ");
+  std::string there = shown.empty() ? "no folders" : join(shown, ", ");
   if (folders.size() > most_shown) there += ", ...";
   const bool one_folder = !has_usual(options.data_dir) && holds_class_folders(options.data_dir);
   const std::string advice =

@@ -145,7 +145,7 @@ fs::path find_archive(CifarKind kind, const fs::path& data_dir) {
     }
   }
   fail(layout.title, is_folder(data_dir) ? ": found none of " : ": no such folder; tried ",
-       joined(tried, ", "), ". Unpack the binary or the Python version of ",
+       join(tried, ", "), ". Unpack the binary or the Python version of ",
        "https://www.cs.toronto.edu/~kriz/cifar.html and set its folder with --data-dir or "
        "$FOVEA_DATA");
 }
@@ -168,8 +168,8 @@ std::string read_names(const CifarFormat& format, const fs::path& folder) {
 std::string other_records(CifarKind kind, std::int64_t size) {
   const CifarLayout& other = layout_of(other_of(kind));
   if (size < 2 * other.record_bytes() || size % other.record_bytes() != 0) return {};
-  return text_of("; this matches ", size / other.record_bytes(), " records of ", other.title,
-                 ": --dataset ", other.title, "?");
+  return concat("; this matches ", size / other.record_bytes(), " records of ", other.title,
+                ": --dataset ", other.title, "?");
 }
 
 }  // namespace

@@ -91,9 +91,9 @@ class Reader {
 
   /// Reads an extension header, which describes the next member.
   void read_extension(char type, std::uint64_t size) {
-    constexpr std::uint64_t kMost = 1 << 20;
-    check(size <= kMost, name_, ": the extended tar header at byte ", at_ - kBlock, " has ", size,
-          " bytes, expected at most ", kMost);
+    constexpr std::uint64_t kMax = 1 << 20;
+    check(size <= kMax, name_, ": the extended tar header at byte ", at_ - kBlock, " has ", size,
+          " bytes, expected at most ", kMax);
     const std::string content = bytes_.text_at(at_, size);
     if (type == 'L') next_.path = text_until_zero(content);
     if (type == 'x') read_pax(content);

@@ -143,9 +143,9 @@ class Grouping {
       }
     }
     if (!any) {
-      return leave_out(text_of(unclear.member->path, " and ", unclear.other->path,
-                               " may both belong to ", group.front().name.key,
-                               ", expected only one of each kind"));
+      return leave_out(concat(unclear.member->path, " and ", unclear.other->path,
+                              " may both belong to ", group.front().name.key,
+                              ", expected only one of each kind"));
     }
     if (incomplete == 0) return;
     leave_out(cause);
@@ -183,7 +183,7 @@ class Grouping {
     constexpr std::uint64_t most_bytes = 1 << 16;  // more digits than a valid label can have
     const std::string text = bytes_.text_at(member.offset, std::min(member.size, most_bytes));
     const std::string kind(at_last_dot(member.path).kind());
-    const std::vector<std::string> words = words_of(without_bom(text));
+    const std::vector<std::string> words = split_words(without_bom(text));
     std::int64_t label = -1;
     if (kind == "json") {
       label = number_in_json(text);

@@ -152,10 +152,10 @@ fs::path find_compressed_shard(const DatasetOptions& options, Split split) {
 
 std::string unpacking_advice(const fs::path& shard) {
   const Compression* const compression = find_compression(shard);
-  return text_of(shard.string(),
-                 ": is compressed, but only a plain tar file can be read in random order; ",
-                 "to unpack it: ", compression == nullptr ? "gunzip" : compression->command, " ",
-                 shell_word(shard.string()));
+  return concat(shard.string(),
+                ": is compressed, but only a plain tar file can be read in random order; ",
+                "to unpack it: ", compression == nullptr ? "gunzip" : compression->command, " ",
+                shell_word(shard.string()));
 }
 
 TarShards::TarShards(const DatasetOptions& options, Split split)
@@ -178,14 +178,13 @@ TarShards::TarShards(const DatasetOptions& options, Split split)
   }
   begins_.push_back(size());
   check(!samples_.empty(), paths_.front().string(), ": contains no samples, expected pictures (",
-        joined(picture_endings(), ", "), ") with a .cls file each", cause.empty() ? "" : "; ",
-        cause,
+        join(picture_endings(), ", "), ") with a .cls file each", cause.empty() ? "" : "; ", cause,
         is_folder(options.data_dir / what) ? "; --dataset folder reads the folder next to it" : "");
   if (incomplete > 0)
-    add_notice(text_of(paths_.front().parent_path().string(), ": ", incomplete,
-                       incomplete == 1 ? " sample without picture or label was skipped; "
-                                       : " samples without picture or label were skipped; ",
-                       cause));
+    add_notice(concat(paths_.front().parent_path().string(), ": ", incomplete,
+                      incomplete == 1 ? " sample without picture or label was skipped; "
+                                      : " samples without picture or label were skipped; ",
+                      cause));
   if (!advice.empty()) add_notice("skipped " + advice);
   if (split == Split::test) note_training_shards(find_shards(options, Split::train));
 

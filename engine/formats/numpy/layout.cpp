@@ -38,7 +38,7 @@ std::string_view value_of(std::string_view dictionary, std::string_view key) {
 std::optional<Shape> shape_of(std::string_view tuple) {
   if (tuple.size() < 2 || tuple.front() != '(') return {};
   Shape shape;
-  for (const std::string& word : words_of(tuple.substr(1, tuple.size() - 2), ",")) {
+  for (const std::string& word : split_words(tuple.substr(1, tuple.size() - 2), ",")) {
     const std::optional<std::int64_t> size = parse_integer(word);
     if (!size || *size < 0 || shape.rank() == Shape::kMaxRank) return {};
     shape.push_back(*size);

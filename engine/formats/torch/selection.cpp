@@ -149,15 +149,15 @@ std::string path_of(const Choices& all, std::size_t place) {
 }
 
 std::string list_of(const Choices& all) {
-  constexpr std::size_t kMost = 20;
+  constexpr std::size_t kMax = 20;
   const std::vector<Choice>& choices = all.choices;
   std::string text;
-  for (std::size_t i = 0; i < std::min(choices.size(), kMost); ++i) {
+  for (std::size_t i = 0; i < std::min(choices.size(), kMax); ++i) {
     text += (i > 0 ? ", " : "") + in_quotes(path_of(all, choices[i].place)) + " (" +
             std::to_string(choices[i].tensors) +
             (choices[i].tensors == 1 ? " tensor)" : " tensors)");
   }
-  if (choices.size() > kMost) text += " and " + std::to_string(choices.size() - kMost) + " more";
+  if (choices.size() > kMax) text += " and " + std::to_string(choices.size() - kMax) + " more";
   return text;
 }
 

@@ -53,7 +53,7 @@ constexpr auto kCompvisNames = std::to_array<Rename>({
 void flatten_attention(TensorMap& tensors) {
   for (const char* part : {"encoder", "decoder"}) {
     for (const char* name : {"to_q", "to_k", "to_v", "to_out.0"}) {
-      const std::string weight = text_of(part, ".mid_block.attentions.0.", name, ".weight");
+      const std::string weight = concat(part, ".mid_block.attentions.0.", name, ".weight");
       const auto found = tensors.find(weight);
       if (found == tensors.end() || found->second.rank() != 4) continue;
       reshape_from_rank(tensors, weight, 4, {found->second.size(0), found->second.size(1)});
@@ -82,7 +82,7 @@ void reverse_decoder_levels(TensorMap& tensors) {
       ours.emplace(name, tensor);
     } else {
       const std::string rest = name.substr(name.find('.', kUpBlocks.size()));
-      ours.emplace(text_of(kUpBlocks, last - level, rest), tensor);
+      ours.emplace(concat(kUpBlocks, last - level, rest), tensor);
     }
   }
   tensors = std::move(ours);

@@ -56,7 +56,7 @@ NyuDepth::NyuDepth(const DatasetOptions& options, Split split)
         lists[split == Split::train ? 0 : 1].first, " is empty");
   constexpr std::int64_t official = 1449;
   if (images != official) {
-    notice_ = text_of(path_.string(), ": ", images, " images, the official set has ", official);
+    notice_ = concat(path_.string(), ": ", images, " images, the official set has ", official);
   }
 }
 
