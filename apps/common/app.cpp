@@ -19,8 +19,8 @@
 namespace fovea {
 namespace {
 
-/// Prints an error as one line, whatever characters the quoted names contain, and in one piece, which
-/// the output of other processes cannot break.
+/// Prints an error as one line, whatever characters the quoted names contain, and in one piece,
+/// which the output of other processes cannot break.
 int complain(int code, const std::string& message, const char* advice = "") {
   std::cerr << "error: " + visible_text(message) + advice + "\n" << std::flush;
   return code;
