@@ -96,12 +96,15 @@ struct LossConfig {
 void refuse_dropping(const nlohmann::json& config);
 /// The images, as leaves with gradients.
 [[nodiscard]] Tensor take_images(Case& c);
+/// A context of the file's precision, for evaluation.
+[[nodiscard]] Context evaluation_context(const Case& c);
 /// A training context with a tap that compares all values recorded in the file.
 [[nodiscard]] Context training_context(Case& c);
 /// Compares the buffers after one forward pass in training mode.
 void compare_buffers(Case& c, const Model& model);
-/// Compares the gradients of the parameters and of the images.
-void compare_gradients(Case& c, const Model& model, const Tensor& input);
+/// Differentiates the loss and compares the gradients of the parameters and of the images `input`,
+/// if the file has any.
+void compare_gradients(Case& c, const Tensor& loss, Model& model, const Tensor& input);
 
 /// A training file: the images of every step, [S, B, C, H, W], and the loss.
 struct TrainingCase {

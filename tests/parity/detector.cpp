@@ -143,8 +143,7 @@ Context detection_context(Case& c, const Tensor& mask) {
 void compare_evaluation(Case& c, Detector& model, const PaddedImages& images) {
   if (!c.has("logits_eval") && !c.has("boxes_eval")) return;
   const NoGrad no_grad;
-  Context ctx;
-  ctx.activations = c.options.activations();
+  Context ctx = evaluation_context(c);
   const DetectorOutput out = model.forward(images.input, images.mask, ctx);
   const std::int64_t last = out.logits.size(0) - 1;
   if (c.has("logits_eval")) c.compare_output("logits_eval", ops::select(out.logits, 0, last));
@@ -202,10 +201,7 @@ void check_detector(Case& c) {
   if (exact) compare_matches(c, loss.matches, theirs);
   if (c.has("losses")) c.compare_output("losses", loss.parts);
   if (c.has("loss")) c.compare_output("loss", loss.total);
-  if (c.names_under("grad").empty()) return;
-  backward(loss.total);
-  model->finish_backward();
-  compare_gradients(c, *model, input);
+  compare_gradients(c, loss.total, *model, input);
 }
 
 /// batch_mask [S, B, H, W] is 1 on padding; batch_labels [S, B, T] is -1 where an image has fewer

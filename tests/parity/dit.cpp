@@ -15,12 +15,6 @@ namespace {
 
 using nlohmann::json;
 
-Context evaluation_context(const Case& c) {
-  Context ctx;
-  ctx.activations = c.options.activations();
-  return ctx;
-}
-
 /// forward_with_cfg of the official code: z twice, labels [y; null]. It reads the first half of z
 /// only, and guides three channels of both halves.
 void compare_guidance(Case& c, const Dit& dit, double scale) {
@@ -79,9 +73,7 @@ void check_dit(Case& c) {
   if (!c.has("cotangent")) return;
   const Tensor loss = ops::mean(output.to(real) * c.take("cotangent", real));
   if (c.has("loss")) c.compare_output("loss", loss);
-  if (c.names_under("grad").empty()) return;
-  backward(loss);
-  compare_gradients(c, *dit, input);
+  compare_gradients(c, loss, *dit, input);
 }
 
 /// The hybrid loss with the linear noise schedule of 1000 steps.

@@ -2,7 +2,6 @@
 // step of sampling.
 #include <cmath>
 
-#include "engine/autograd.h"
 #include "models/config_reader.h"
 #include "models/diffusion/loss.h"
 #include "models/diffusion/sampler.h"
@@ -84,9 +83,7 @@ void check_loss(Case& c, const ProcessOptions& options, Dit& dit) {
   if (loss.vb.defined()) compare(c, "vb", loss.vb);
   const Tensor total = loss.total();
   compare(c, "loss", total);
-  if (c.names_under("grad").empty()) return;
-  backward(total);
-  compare_gradients(c, dit, images.x0);
+  compare_gradients(c, total, dit, images.x0);
 }
 
 /// x after each step, [S, n, C, H, W], with the file's noise: entry s is used by the s-th step.
@@ -96,8 +93,7 @@ Tensor sampled_steps(Case& c, const DiffusionCase& d, const DiffusionProcess& pr
   check(noise.rank() == 5 && noise.size(0) == process.size(), "sample_noise: got ", noise.shape(),
         ", expected [S, n, C, H, W] with S = ", process.size());
   const ConditionalDenoiser model = [&](const Tensor& x, const Tensor& t, const Tensor& y) {
-    Context ctx;
-    ctx.activations = c.options.activations();
+    Context ctx = evaluation_context(c);
     return dit.denoise(x, t, y, ctx);
   };
   const bool has_guidance = d.guidance.scale != 1;

@@ -93,8 +93,7 @@ void compare_initial_values(Case& c, const nlohmann::json& config) {
 void compare_evaluation(Case& c, Classifier& model, const Tensor& input) {
   if (!c.has("logits_eval")) return;
   const NoGrad no_grad;
-  Context ctx;
-  ctx.activations = c.options.activations();
+  Context ctx = evaluation_context(c);
   c.compare_output("logits_eval", model.forward(input, ctx).logits);
 }
 
@@ -115,7 +114,10 @@ void compare_buffers(Case& c, const Model& model) {
   }
 }
 
-void compare_gradients(Case& c, const Model& model, const Tensor& input) {
+void compare_gradients(Case& c, const Tensor& loss, Model& model, const Tensor& input) {
+  if (c.names_under("grad").empty()) return;
+  backward(loss);
+  model.finish_backward();
   GradientSet set;
   for (const std::string& name : c.names_under("grad/")) {
     const Tensor parameter = model.store().find(name);
@@ -134,10 +136,15 @@ Tensor take_images(Case& c) {
   return input.set_requires_grad();
 }
 
-Context training_context(Case& c) {
+Context evaluation_context(const Case& c) {
   Context ctx;
-  ctx.training = true;
   ctx.activations = c.options.activations();
+  return ctx;
+}
+
+Context training_context(Case& c) {
+  Context ctx = evaluation_context(c);
+  ctx.training = true;
   ctx.tap = [&c](std::string_view name, const Tensor& value) {
     if (c.has(std::string(name))) c.compare_output(std::string(name), value.detach());
   };
@@ -169,10 +176,7 @@ void check_classifier(Case& c) {
   if (!c.has("target") && !wants_loss) return;
   const Tensor loss = total_loss(c, loss_config, out);
   if (c.has("loss")) c.compare_output("loss", loss);
-  if (c.names_under("grad").empty()) return;
-  backward(loss);
-  model->finish_backward();
-  compare_gradients(c, *model, input);
+  compare_gradients(c, loss, *model, input);
 }
 
 /// The loss of a classifier; targets are labels or class probabilities.

@@ -68,9 +68,8 @@ Curve train(Case& c, const OptimizerCase& t, Model& model, Ema* ema) {
       take_steps(c, "lr", t, {1}, "[S]", DType::f64).to(Device{}).to_vector();
   Curve curve;
   for (std::int64_t step = 0; step < t.steps; ++step) {
-    Context ctx;
+    Context ctx = evaluation_context(c);
     ctx.training = true;
-    ctx.activations = c.options.activations();
     model.store().zero_grad();
     const Tensor loss = loss_of(step, ctx);
     backward(loss);
