@@ -4,6 +4,7 @@
 #include <array>
 
 #include "data/image.h"
+#include "engine/base/names.h"
 #include "engine/rng.h"
 
 namespace fovea {
@@ -19,6 +20,12 @@ struct ColorJitter {
 };
 
 enum class JitterKind { brightness, contrast, saturation, hue };
+template <>
+inline constexpr auto kNames<JitterKind> =
+    std::to_array<Named<JitterKind>>({{JitterKind::brightness, "brightness"},
+                                      {JitterKind::contrast, "contrast"},
+                                      {JitterKind::saturation, "saturation"},
+                                      {JitterKind::hue, "hue"}});
 
 /// Applies the four changes in a random order. Throws unless the widths are >= 0 and hue <= 0.5.
 [[nodiscard]] Image color_jitter(Image image, const ColorJitter& jitter, Rng& rng);

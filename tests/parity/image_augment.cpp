@@ -45,22 +45,14 @@ void check_op(ImageCase& c, AugmentKind kind, double translate_const) {
   c.compare(apply_augment(kind, {c.image()}, argument, sampling).image);
 }
 
-JitterKind parse_jitter(const std::string& name) {
-  if (name == "brightness") return JitterKind::brightness;
-  if (name == "contrast") return JitterKind::contrast;
-  if (name == "saturation") return JitterKind::saturation;
-  check(name == "hue", "color_jitter: got ", name,
-        ", expected brightness, contrast, saturation or hue");
-  return JitterKind::hue;
-}
-
 void check_color_jitter(ImageCase& c) {
   Image image = c.image();
   for (const nlohmann::json& step : c.json("order")) {
     const bool ok =
         step.is_array() && step.size() == 2 && step[0].is_string() && step[1].is_number();
     check(ok, "case ", c.name(), ": order: got ", json_text(step), ", expected [name, factor]");
-    image = apply_jitter(parse_jitter(step[0].get<std::string>()), image, step[1].get<double>());
+    const auto kind = parse_name<JitterKind>("color_jitter", step[0].get<std::string>());
+    image = apply_jitter(kind, image, step[1].get<double>());
   }
   c.compare(image);
 }
@@ -70,8 +62,8 @@ void check_color_jitter(ImageCase& c) {
 bool check_augmentation(ImageCase& c, double translate_const) {
   const std::string& op = c.op();
   if (const auto kind = find_kind(op)) return check_op(c, *kind, translate_const), true;
-  if (op == "brightness" || op == "contrast" || op == "saturation" || op == "hue") {
-    c.compare(apply_jitter(parse_jitter(op), c.image(), c.number("factor")));
+  if (const auto kind = find_named<JitterKind>(op)) {
+    c.compare(apply_jitter(*kind, c.image(), c.number("factor")));
   } else if (op == "grayscale") {
     c.compare(grayscale(c.image()));
   } else if (op == "solarize") {

@@ -28,13 +28,6 @@ void check_resized_crop(ImageCase& c) {
   c.compare(flipped(c, resize(cut, size_of(c), c.filter())));
 }
 
-Padding parse_padding(const std::string& mode) {
-  if (mode == "constant") return Padding::constant;
-  if (mode == "reflect") return Padding::reflect;
-  check(mode == "edge", "padding_mode: got ", mode, ", expected constant, reflect or edge");
-  return Padding::edge;
-}
-
 /// Takes the crop's size from the output, because the arguments do not contain it.
 void check_pad_crop(ImageCase& c) {
   const std::int64_t pad = c.integer("pad", 0, 10'000);
@@ -42,7 +35,7 @@ void check_pad_crop(ImageCase& c) {
   const Tensor expected = c.expected();
   check(expected.rank() == 3, "case ", c.name(), ": expected an output of three axes");
   const PixelBox box{top, top + expected.size(0), left, left + expected.size(1)};
-  const Padding padding = parse_padding(c.text("padding_mode"));
+  const Padding padding = parse_name<Padding>("padding_mode", c.text("padding_mode"));
   c.compare(flipped(c, crop(c.image(), box, padding, c.has("fill") ? c.color("fill") : Color8{})));
 }
 
