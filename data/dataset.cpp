@@ -211,6 +211,10 @@ Sample FileDataset::get(std::int64_t index, const ChooseBox& choose, ImageSize s
   return sample;
 }
 
+void Dataset::check_index(std::int64_t index, const std::string& where) const {
+  check(index >= 0 && index < size(), where, ": got index ", index, ", expected 0 to ", size() - 1);
+}
+
 std::string Dataset::describe(std::int64_t index) const { return "image " + std::to_string(index); }
 
 void Dataset::list_entry(std::int64_t index, ListEntry& entry) const {

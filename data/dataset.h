@@ -69,16 +69,19 @@ class Dataset {
   /// latent_pipeline() takes the place of augmentation and normalisation.
   [[nodiscard]] virtual const LatentInfo* latents() const { return nullptr; }
   /// A one-time message for the user ("12000 records, the official set has ..."), or "".
-  [[nodiscard]] virtual std::string notice() const { return {}; }
+  [[nodiscard]] const std::string& notice() const { return notice_; }
 
-  [[nodiscard]] std::int64_t classes() const {
-    return static_cast<std::int64_t>(class_names().size());
-  }
+  [[nodiscard]] std::int64_t classes() const { return std::ssize(class_names()); }
 
  protected:
   Dataset() = default;
   Dataset(const Dataset&) = default;
   Dataset& operator=(const Dataset&) = default;
+
+  /// Throws Error, starting with `where`, unless 0 <= index < size().
+  void check_index(std::int64_t index, const std::string& where) const;
+
+  std::string notice_;
 };
 
 /// A data set of picture files: combines a file and its label into a sample.

@@ -55,9 +55,7 @@ class Loader : public BatchSource {
   [[nodiscard]] std::int64_t batches_per_epoch() const { return batches_; }
   [[nodiscard]] const LoaderOptions& options() const { return options_; }
   /// The number of distinct bad images in the batches so far.
-  [[nodiscard]] std::int64_t bad_images() const {
-    return static_cast<std::int64_t>(bad_images_.size());
-  }
+  [[nodiscard]] std::int64_t bad_images() const { return std::ssize(bad_images_); }
   /// The bad images encountered since the last call.
   [[nodiscard]] std::vector<BrokenImage> take_bad_images();
   /// Called during a wait in next(), every options.seconds_without_word, with a message such

@@ -19,7 +19,9 @@ class ImageSubset : public Base {
   /// `images` are indices of `whole`.
   ImageSubset(std::shared_ptr<const Base> whole, std::vector<std::int64_t> images,
               std::string notice)
-      : whole_(std::move(whole)), images_(std::move(images)), notice_(std::move(notice)) {}
+      : whole_(std::move(whole)), images_(std::move(images)) {
+    this->notice_ = std::move(notice);
+  }
 
   [[nodiscard]] std::int64_t size() const override { return std::ssize(images_); }
   [[nodiscard]] const std::vector<std::string>& class_names() const override {
@@ -43,21 +45,18 @@ class ImageSubset : public Base {
     whole_->list_entry(old_index(index), entry);
   }
   [[nodiscard]] ImageSize image_size() const override { return whole_->image_size(); }
-  [[nodiscard]] std::string notice() const override { return notice_; }
 
  protected:
   [[nodiscard]] const Base& whole() const { return *whole_; }
   [[nodiscard]] const std::vector<std::int64_t>& images() const { return images_; }
   [[nodiscard]] std::int64_t old_index(std::int64_t index) const {
-    check(index >= 0 && index < size(), "subset: got index ", index, ", expected 0 to ",
-          size() - 1);
+    this->check_index(index, "subset");
     return images_[static_cast<std::size_t>(index)];
   }
 
  private:
   std::shared_ptr<const Base> whole_;
   std::vector<std::int64_t> images_;
-  std::string notice_;
 };
 
 }  // namespace fovea

@@ -3,14 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <optional>
 #include <set>
-#include <sstream>
 #include <utility>
 
 #include "data/loading/sampler.h"
 #include "data/sources/boxes/detection_set.h"
+#include "data/sources/files/find_ignoring_case.h"
 #include "data/sources/image_subset.h"
 #include "engine/base/error.h"
 #include "engine/base/files.h"
@@ -181,8 +180,7 @@ std::vector<std::int64_t> held_by_name(const Dataset& dataset,
 
 /// The entries of a list of classes: the lines of a file, or comma-separated.
 std::vector<std::string> class_words(const std::string& text) {
-  std::error_code ignored;
-  if (!std::filesystem::is_regular_file(text, ignored)) {
+  if (!is_file(text)) {
     std::vector<std::string> words = comma_parts(text);
     if (words.size() > 1 && words.back().empty()) words.pop_back();  // "3," is a name, not a count
     return words;
@@ -202,11 +200,9 @@ std::shared_ptr<const Dataset> subset_of(std::shared_ptr<const Dataset> whole,
 }
 
 std::string notice_of(const Dataset& whole, const Subset::Choice& choice) {
-  std::ostringstream text;
-  if (!whole.notice().empty()) text << whole.notice() << "; ";
-  text << "using " << choice.images.size() << " of " << whole.size() << " images in "
-       << choice.names.size() << " of " << whole.classes() << " classes";
-  return text.str();
+  const std::string before = whole.notice().empty() ? "" : whole.notice() + "; ";
+  return text_of(before, "using ", choice.images.size(), " of ", whole.size(), " images in ",
+                 choice.names.size(), " of ", whole.classes(), " classes");
 }
 
 }  // namespace

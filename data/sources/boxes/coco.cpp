@@ -57,7 +57,7 @@ Coco::Coco(const DatasetOptions& options, Split split)
 }
 
 const CocoImage& Coco::at(std::int64_t index) const {
-  check(index >= 0 && index < size(), "coco: got index ", index, ", expected 0 to ", size() - 1);
+  check_index(index, "coco");
   return file_.images()[index];
 }
 

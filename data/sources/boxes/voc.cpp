@@ -131,7 +131,7 @@ Voc::Voc(const DatasetOptions& options, Split split) : folder_(options.data_dir)
 }
 
 const Voc::Image& Voc::at(std::int64_t index) const {
-  check(index >= 0 && index < size(), "voc: got index ", index, ", expected 0 to ", size() - 1);
+  check_index(index, "voc");
   return images_[index];
 }
 

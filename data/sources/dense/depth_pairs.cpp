@@ -86,8 +86,7 @@ void DepthPairs::pair_files() {
 }
 
 const DepthPairs::Pair& DepthPairs::at(std::int64_t index) const {
-  check(index >= 0 && index < size(), root_.string(), ": got index ", index, ", expected 0 to ",
-        size() - 1);
+  check_index(index, root_.string());
   return names_[static_cast<std::size_t>(index)];
 }
 

@@ -27,7 +27,6 @@ class DepthPairs : public FileDataset {
   [[nodiscard]] std::optional<std::string> file(std::int64_t index) const override;
   [[nodiscard]] std::string describe(std::int64_t index) const override;
   void list_entry(std::int64_t index, ListEntry& entry) const override;
-  [[nodiscard]] std::string notice() const override { return notice_; }
 
  protected:
   [[nodiscard]] ImageTargets targets(std::int64_t index) const override;
@@ -42,7 +41,6 @@ class DepthPairs : public FileDataset {
   std::filesystem::path root_;
   std::vector<Pair> names_;
   std::vector<std::string> classes_ = {"picture"};
-  std::string notice_;
 };
 
 }  // namespace fovea

@@ -32,7 +32,7 @@ Builtin::Builtin(Split split, BuiltinOptions options)
 const std::vector<std::string>& Builtin::class_names() const { return drawing::ClassForm::names(); }
 
 Sample Builtin::get(std::int64_t index) const {
-  check(index >= 0 && index < size_, "builtin: got index ", index, ", expected 0 to ", size_ - 1);
+  check_index(index, "builtin");
   const std::int64_t label = index % kClasses;
   Rng rng(seed_, stream_of(kStream, static_cast<std::uint64_t>(split_), index));
   return {draw(label, rng), label, {}};

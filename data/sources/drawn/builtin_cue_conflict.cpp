@@ -50,8 +50,7 @@ class DrawnCues : public Dataset {
   [[nodiscard]] std::int64_t size() const override { return kPairs * kCopies; }
   [[nodiscard]] const std::vector<std::string>& class_names() const override { return categories_; }
   [[nodiscard]] Sample get(std::int64_t index) const override {
-    check(index >= 0 && index < size(), "drawn cue conflict: got index ", index, ", expected 0 to ",
-          size() - 1);
+    check_index(index, "drawn cue conflict");
     Rng rng(seed_, stream_of(kCueStream, 0, index));
     return {draw_cues(index, rng), label(index)};
   }

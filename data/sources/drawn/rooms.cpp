@@ -79,7 +79,7 @@ const std::vector<std::string>& Rooms::class_names() const {
 }
 
 Sample Rooms::get(std::int64_t index) const {
-  check(index >= 0 && index < size_, "rooms: got index ", index, ", expected 0 to ", size_ - 1);
+  check_index(index, "rooms");
   Rng rng(seed_, stream_of(kRooms, static_cast<std::uint64_t>(split_), index));
   return draw(rng);
 }

@@ -58,7 +58,7 @@ const std::vector<std::int64_t>& Scenes::category_ids() const {
 }
 
 Rng Scenes::generator(std::int64_t index, std::uint64_t part) const {
-  check(index >= 0 && index < size_, "scenes: got index ", index, ", expected 0 to ", size_ - 1);
+  check_index(index, "scenes");
   const std::uint64_t split = 2 * static_cast<std::uint64_t>(split_) + part;
   return Rng(seed_, stream_of(kScenes, split, static_cast<std::uint64_t>(index)));
 }

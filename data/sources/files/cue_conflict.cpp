@@ -27,9 +27,9 @@ class CueConflictFolder : public FileDataset {
  public:
   CueConflictFolder(std::vector<std::string> categories, std::vector<Cues> images,
                     std::string notice)
-      : categories_(std::move(categories)),
-        images_(std::move(images)),
-        notice_(std::move(notice)) {}
+      : categories_(std::move(categories)), images_(std::move(images)) {
+    notice_ = std::move(notice);
+  }
 
   [[nodiscard]] std::int64_t size() const override { return std::ssize(images_); }
   [[nodiscard]] const std::vector<std::string>& class_names() const override { return categories_; }
@@ -40,18 +40,15 @@ class CueConflictFolder : public FileDataset {
   [[nodiscard]] std::string describe(std::int64_t index) const override {
     return at(index).file.string();
   }
-  [[nodiscard]] std::string notice() const override { return notice_; }
 
  private:
   [[nodiscard]] const Cues& at(std::int64_t index) const {
-    check(index >= 0 && index < size(), "cue conflict: got index ", index, ", expected 0 to ",
-          size() - 1);
+    check_index(index, "cue conflict");
     return images_[static_cast<std::size_t>(index)];
   }
 
   std::vector<std::string> categories_;
   std::vector<Cues> images_;
-  std::string notice_;
 };
 
 /// "cat" for "cat12"; empty if the word does not end with a number.

@@ -132,8 +132,7 @@ void Flowers::check_pictures() const {
 }
 
 const Flowers::Picture& Flowers::at(std::int64_t index) const {
-  check(index >= 0 && index < size(), root_.string(), ": got index ", index, ", expected 0 to ",
-        size() - 1);
+  check_index(index, root_.string());
   return images_[static_cast<std::size_t>(index)];
 }
 

@@ -40,7 +40,6 @@ class Flowers : public FileDataset {
   [[nodiscard]] std::optional<std::string> file(std::int64_t index) const override;
   [[nodiscard]] std::string describe(std::int64_t index) const override;
   void list_entry(std::int64_t index, ListEntry& entry) const override;
-  [[nodiscard]] std::string notice() const override { return notice_; }
 
  private:
   struct Picture {
@@ -52,7 +51,6 @@ class Flowers : public FileDataset {
   std::filesystem::path root_;
   std::vector<Picture> images_;
   std::vector<std::string> names_;
-  std::string notice_;
 };
 
 /// Throws Error, naming both forms of the flowers, if options.data_dir has no class folders either.

@@ -207,8 +207,7 @@ std::string ImageFolder::left_out() const {
 }
 
 const ImageFolder::FolderImage& ImageFolder::entry(std::int64_t index) const {
-  check(index >= 0 && index < size(), root_.string(), ": got index ", index, ", expected 0 to ",
-        size() - 1);
+  check_index(index, root_.string());
   return images_[index];
 }
 

@@ -23,15 +23,12 @@ class ImageFolder : public FileDataset {
   /// only.
   ImageFolder(const DatasetOptions& options, Split split);
 
-  [[nodiscard]] std::int64_t size() const override {
-    return static_cast<std::int64_t>(images_.size());
-  }
+  [[nodiscard]] std::int64_t size() const override { return std::ssize(images_); }
   [[nodiscard]] const std::vector<std::string>& class_names() const override { return names_; }
   [[nodiscard]] std::int64_t label(std::int64_t index) const override;
   [[nodiscard]] std::optional<std::string> file(std::int64_t index) const override;
   [[nodiscard]] std::string describe(std::int64_t index) const override;
   void list_entry(std::int64_t index, ListEntry& entry) const override;
-  [[nodiscard]] std::string notice() const override { return notice_; }
 
  private:
   struct FolderImage {
@@ -57,7 +54,6 @@ class ImageFolder : public FileDataset {
   FolderIndex index_;
   std::vector<FolderImage> images_;
   std::vector<std::string> names_;
-  std::string notice_;
 };
 
 }  // namespace fovea

@@ -2,7 +2,6 @@
 #include "data/sources/packed/cifar.h"
 
 #include <optional>
-#include <sstream>
 #include <utility>
 
 #include "data/sources/files/find_ignoring_case.h"
@@ -232,18 +231,15 @@ Cifar::Cifar(CifarKind kind, const fs::path& data_dir, Split split) : kind_(kind
 
   const std::int64_t official = split == Split::train ? layout.train_records : layout.test_records;
   if (size_ != official) {
-    std::ostringstream text;
-    text << layout.title << ": " << folder.string() << " has " << size_ << ' '
-         << (split == Split::train ? "training" : "test") << " images, the official set has "
-         << official;
-    notice_ = text.str();
+    notice_ = text_of(layout.title, ": ", folder.string(), " has ", size_,
+                      split == Split::train ? " training" : " test",
+                      " images, the official set has ", official);
   }
 }
 
 Cifar::RecordPlace Cifar::find(std::int64_t index) const {
   const CifarLayout& layout = layout_of(kind_);
-  check(index >= 0 && index < size_, layout.title, ": got index ", index, ", expected 0 to ",
-        size_ - 1);
+  check_index(index, layout.title);
   std::size_t file = 0;
   for (;; ++file) {
     const auto records = static_cast<std::int64_t>(files_[file].size()) / layout.record_bytes();

@@ -23,6 +23,7 @@ class Cifar : public Dataset {
 
   /// `data_dir` is the folder with the files or its parent. Throws Error when files are missing,
   /// listing the expected names, and when a file is damaged, with its path and the expected sizes.
+  /// The notice says if the number of records differs from the official one.
   Cifar(CifarKind kind, const std::filesystem::path& data_dir, Split split);
 
   [[nodiscard]] std::int64_t size() const override { return size_; }
@@ -33,8 +34,6 @@ class Cifar : public Dataset {
   /// Records have no names: the first red row takes the place of one.
   void list_entry(std::int64_t index, ListEntry& entry) const override;
   [[nodiscard]] ImageSize image_size() const override { return {kSide, kSide}; }
-  /// Not empty when the number of records differs from the official one.
-  [[nodiscard]] std::string notice() const override { return notice_; }
 
  private:
   /// The file of a record, and the record's index in it.
@@ -46,7 +45,6 @@ class Cifar : public Dataset {
 
   std::vector<std::string> files_;
   std::vector<std::string> names_;
-  std::string notice_;
   CifarKind kind_;
   std::int64_t size_ = 0;
 };

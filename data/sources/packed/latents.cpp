@@ -60,13 +60,8 @@ bool is_one_latent_file(const DatasetOptions& options) {
 Latents::Latents(const DatasetOptions& options, Split split)
     : file_(require_latents(options, split)) {}
 
-void Latents::require_index(std::int64_t index) const {
-  check(index >= 0 && index < size(), file_.name(), ": got index ", index, ", expected 0 to ",
-        size() - 1);
-}
-
 Sample Latents::get(std::int64_t index) const {
-  require_index(index);
+  check_index(index, file_.name());
   const LatentInfo& info = file_.info();
   const std::int64_t moments = 2 * info.channels, sets = info.has_flipped ? 2 : 1;
   Image image(info.size.height, info.size.width,
@@ -87,7 +82,7 @@ Sample Latents::get(std::int64_t index) const {
 }
 
 std::int64_t Latents::label(std::int64_t index) const {
-  require_index(index);
+  check_index(index, file_.name());
   return file_.label(index);
 }
 

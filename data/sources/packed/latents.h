@@ -30,8 +30,6 @@ class Latents : public Dataset {
   [[nodiscard]] const LatentInfo* latents() const override { return &file_.info(); }
 
  private:
-  void require_index(std::int64_t index) const;
-
   LatentFile file_;
 };
 

@@ -6,6 +6,8 @@
 #include <cstring>
 
 #include "data/geometry/resize.h"
+#include "data/sources/files/find_ignoring_case.h"
+#include "data/sources/files/split_folders.h"
 #include "engine/base/crc32c.h"
 #include "engine/base/error.h"
 #include "engine/base/files.h"
@@ -66,13 +68,10 @@ pack::Blob make_blob(const Dataset& dataset, std::int64_t index, const PackOptio
 }  // namespace
 
 fs::path find_pack(const DatasetOptions& options, Split split) {
-  const bool train = split == Split::train;
-  const std::string& wanted = train ? options.train_split : options.val_split;
-  const fs::path path = options.data_dir / (!wanted.empty() ? wanted
-                                            : train         ? "train.pack"
-                                                            : "val.pack");
-  std::error_code ignored;
-  return path.extension() == ".pack" && fs::is_regular_file(path, ignored) ? path : fs::path();
+  const std::string& wanted = wanted_split(options, split);
+  const char* const usual = split == Split::train ? "train.pack" : "val.pack";
+  const fs::path path = options.data_dir / (wanted.empty() ? usual : wanted);
+  return path.extension() == ".pack" && is_file(path) ? path : fs::path();
 }
 
 PackDataset::PackDataset(const DatasetOptions& options, Split split)
@@ -83,8 +82,7 @@ PackDataset::PackDataset(const DatasetOptions& options, Split split)
 }
 
 const pack::ImageEntry& PackDataset::entry(std::int64_t index) const {
-  check(index >= 0 && index < size(), path_.string(), ": got index ", index, ", expected 0 to ",
-        size() - 1);
+  check_index(index, path_.string());
   return contents_.entries[index];
 }
 

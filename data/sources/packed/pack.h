@@ -18,9 +18,7 @@ class PackDataset : public FileDataset {
   /// Throws if the split has no pack, and on a damaged one.
   PackDataset(const DatasetOptions& options, Split split);
 
-  [[nodiscard]] std::int64_t size() const override {
-    return static_cast<std::int64_t>(contents_.entries.size());
-  }
+  [[nodiscard]] std::int64_t size() const override { return std::ssize(contents_.entries); }
   [[nodiscard]] const std::vector<std::string>& class_names() const override {
     return contents_.classes;
   }

@@ -213,8 +213,7 @@ void TarShards::note_training_shards(const std::vector<fs::path>& training) {
 }
 
 std::size_t TarShards::shard_of(std::int64_t index) const {
-  check(index >= 0 && index < size(), paths_.front().string(), ": got index ", index,
-        ", expected 0 to ", size() - 1);
+  check_index(index, paths_.front().string());
   return std::upper_bound(begins_.begin(), begins_.end(), index) - begins_.begin() - 1;
 }
 

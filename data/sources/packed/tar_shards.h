@@ -18,9 +18,7 @@ class TarShards : public FileDataset {
   /// Throws if there are no shards, on damaged ones, and on labels without a name.
   TarShards(const DatasetOptions& options, Split split);
 
-  [[nodiscard]] std::int64_t size() const override {
-    return static_cast<std::int64_t>(samples_.size());
-  }
+  [[nodiscard]] std::int64_t size() const override { return std::ssize(samples_); }
   [[nodiscard]] const std::vector<std::string>& class_names() const override { return names_; }
   [[nodiscard]] std::int64_t label(std::int64_t index) const override;
   [[nodiscard]] std::optional<std::string> file(std::int64_t index) const override;
@@ -28,7 +26,6 @@ class TarShards : public FileDataset {
   /// The shard is part of the name, because the order of an epoch depends on it.
   void list_entry(std::int64_t index, ListEntry& entry) const override;
   [[nodiscard]] std::vector<std::int64_t> parts() const override;
-  [[nodiscard]] std::string notice() const override { return notice_; }
 
  private:
   [[nodiscard]] std::size_t shard_of(std::int64_t index) const;
@@ -40,7 +37,6 @@ class TarShards : public FileDataset {
   std::vector<std::int64_t> begins_;  ///< first sample of each shard; last entry: size()
   std::vector<TarSample> samples_;
   std::vector<std::string> names_;
-  std::string notice_;
 };
 
 /// The shards of a split, sorted: options.train_split or val_split (a pattern with braces, or a

@@ -82,8 +82,7 @@ void NyuDepth::check_arrays(bool wants_raw) {
 }
 
 std::int64_t NyuDepth::number(std::int64_t index) const {
-  check(index >= 0 && index < size(), path_.string(), ": got index ", index, ", expected 0 to ",
-        size() - 1);
+  check_index(index, path_.string());
   return numbers_[static_cast<std::size_t>(index)];
 }
 

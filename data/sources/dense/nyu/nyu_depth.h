@@ -33,7 +33,6 @@ class NyuDepth : public Dataset {
   [[nodiscard]] std::string describe(std::int64_t index) const override;
   void list_entry(std::int64_t index, ListEntry& entry) const override;
   [[nodiscard]] ImageSize image_size() const override { return size_; }
-  [[nodiscard]] std::string notice() const override { return notice_; }
 
  private:
   void check_arrays(bool wants_raw);
@@ -46,7 +45,6 @@ class NyuDepth : public Dataset {
   bool has_raw_ = false;
   std::vector<std::int64_t> numbers_;
   std::vector<std::string> classes_ = {"picture"};
-  std::string notice_;
 };
 
 }  // namespace fovea
