@@ -20,6 +20,10 @@ Tensor attend(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& b
   return ops::matmul(drop(ops::softmax(scores), ctx).to(q.dtype()), v);
 }
 
+Tensor split_heads(const Tensor& x, std::int64_t heads) {
+  return ops::permute(ops::reshape(x, {x.size(0), x.size(1), heads, -1}), {0, 2, 1, 3});
+}
+
 Tensor join_heads(const Tensor& heads) {
   return ops::reshape(ops::permute(heads, {0, 2, 1, 3}), {heads.size(0), heads.size(2), -1});
 }

@@ -12,6 +12,8 @@ namespace fovea {
 [[nodiscard]] Tensor attend(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& bias,
                             const Dropout& drop, Context& ctx);
 
+/// [B, N, C] -> [B, H, N, C / H].
+[[nodiscard]] Tensor split_heads(const Tensor& x, std::int64_t heads);
 /// Concatenates the heads: [B, H, N, E] -> [B, N, H E].
 [[nodiscard]] Tensor join_heads(const Tensor& heads);
 

@@ -77,16 +77,13 @@ class SoftmaxHeads : public AttentionHeads {
   }
 
   [[nodiscard]] Tensor few_queries(const Tensor& q, const Tensor& kv) const override {
-    const std::int64_t C = q.size(2);
+    const std::int64_t C = q.size(2), H = config_.heads;
     const Tensor k = norm_.keys(ops::slice(kv, 2, 0, C)), v = ops::slice(kv, 2, C, 2 * C);
-    return join_heads(ops::attention(split(norm_.queries(q)), split(k), split(v)));
+    return join_heads(
+        ops::attention(split_heads(norm_.queries(q), H), split_heads(k, H), split_heads(v, H)));
   }
 
  private:
-  /// [B, N, C] -> [B, H, N, D].
-  [[nodiscard]] Tensor split(const Tensor& x) const {
-    return ops::permute(ops::reshape(x, {x.size(0), x.size(1), config_.heads, -1}), {0, 2, 1, 3});
-  }
   [[nodiscard]] std::string tap_name(const char* what) const {
     return "attn/" + std::to_string(config_.block) + "/" + what;
   }

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "models/layers/attend.h"
 #include "ops/attention.h"
 #include "ops/view.h"
 
@@ -19,19 +20,15 @@ AttentionPool::AttentionPool(const Scope& s, const EncoderConfig& c)
       mlp_(s / "mlp",
            {.in = c.embed_dim, .hidden = c.hidden(), .out = c.embed_dim, .act = c.act_layer}) {}
 
-/// [B, N, D] -> [B, H, N, D / H].
-Tensor AttentionPool::heads_of(const Tensor& x) const {
-  return ops::permute(ops::reshape(x, {x.size(0), x.size(1), heads_, -1}), {0, 2, 1, 3});
-}
-
 Tensor AttentionPool::operator()(const Tensor& tokens, Context& ctx) const {
   const Tensor x = tokens.to(ctx.activations);
   const std::int64_t B = x.size(0), D = x.size(2);
   const Tensor q = ops::expand(q_(latent_.to(x.dtype())), {B, 1, D});  // [B, 1, D]
   const Tensor kv = kv_(x);                                            // [B, N, 2 D]
-  const Tensor mixed = ops::attention(heads_of(q), heads_of(ops::slice(kv, 2, 0, D)),
-                                      heads_of(ops::slice(kv, 2, D, 2 * D)));  // [B, H, 1, D / H]
-  const Tensor pooled = proj_(ops::reshape(mixed, {B, 1, D}));                 // [B, 1, D]
+  const Tensor k = ops::slice(kv, 2, 0, D), v = ops::slice(kv, 2, D, 2 * D);
+  const Tensor mixed = ops::attention(split_heads(q, heads_), split_heads(k, heads_),
+                                      split_heads(v, heads_));  // [B, H, 1, D / H]
+  const Tensor pooled = proj_(ops::reshape(mixed, {B, 1, D}));  // [B, 1, D]
   return ops::reshape(pooled + mlp_(norm_(pooled, ctx), ctx), {B, D});
 }
 

@@ -14,8 +14,6 @@ class AttentionPool {
   [[nodiscard]] Tensor operator()(const Tensor& tokens, Context& ctx) const;
 
  private:
-  [[nodiscard]] Tensor heads_of(const Tensor& x) const;
-
   std::int64_t heads_;
   Tensor latent_;  ///< [1, 1, D]
   Linear q_, kv_, proj_;

@@ -17,14 +17,14 @@ Branch MultiheadAttention::within(const Tensor& moved, const Tensor& x, const Te
                                   Context& ctx) const {
   const std::int64_t D = config_.dim;
   const Tensor qk = project(moved, 0, 2, ctx);  // [B, N, 2 D]
-  return attend_heads(heads(ops::slice(qk, 2, 0, D)), heads(ops::slice(qk, 2, D, 2 * D)),
-                      heads(project(x, 2, 1, ctx)), bias, ctx);
+  return attend_heads(ops::slice(qk, 2, 0, D), ops::slice(qk, 2, D, 2 * D), project(x, 2, 1, ctx),
+                      bias, ctx);
 }
 
 Branch MultiheadAttention::across(const Tensor& queries, const Tensor& keys, const Tensor& values,
                                   const Tensor& bias, Context& ctx) const {
-  return attend_heads(heads(project(queries, 0, 1, ctx)), heads(project(keys, 1, 1, ctx)),
-                      heads(project(values, 2, 1, ctx)), bias, ctx);
+  return attend_heads(project(queries, 0, 1, ctx), project(keys, 1, 1, ctx),
+                      project(values, 2, 1, ctx), bias, ctx);
 }
 
 /// The projections [first, first + count) of queries, keys and values: [B, N, D] -> [B, N, count
@@ -36,13 +36,11 @@ Tensor MultiheadAttention::project(const Tensor& x, std::int64_t first, std::int
                      ops::slice(bias_, 0, begin, end));
 }
 
-/// [B, N, D] -> [B, H, N, D / H].
-Tensor MultiheadAttention::heads(const Tensor& x) const {
-  return ops::permute(ops::reshape(x, {x.size(0), x.size(1), config_.heads, -1}), {0, 2, 1, 3});
-}
-
-Branch MultiheadAttention::attend_heads(const Tensor& q, const Tensor& k, const Tensor& v,
-                                        const Tensor& bias, Context& ctx) const {
+Branch MultiheadAttention::attend_heads(const Tensor& queries, const Tensor& keys,
+                                        const Tensor& values, const Tensor& bias,
+                                        Context& ctx) const {
+  const Tensor q = split_heads(queries, config_.heads), k = split_heads(keys, config_.heads);
+  const Tensor v = split_heads(values, config_.heads);
   if (ctx.tap) {
     ctx.show(config_.tap + "/q", q);
     ctx.show(config_.tap + "/k", k);

@@ -33,8 +33,7 @@ class MultiheadAttention {
  private:
   [[nodiscard]] Tensor project(const Tensor& x, std::int64_t first, std::int64_t count,
                                const Context& ctx) const;
-  [[nodiscard]] Tensor heads(const Tensor& x) const;
-  [[nodiscard]] Branch attend_heads(const Tensor& q, const Tensor& k, const Tensor& v,
+  [[nodiscard]] Branch attend_heads(const Tensor& queries, const Tensor& keys, const Tensor& values,
                                     const Tensor& bias, Context& ctx) const;
 
   MultiheadAttentionConfig config_;

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "models/context.h"
+#include "models/layers/attend.h"
 #include "models/layers/linear.h"
 #include "models/layers/position_attention.h"
 #include "ops/arithmetic.h"
@@ -54,13 +55,10 @@ class PeripheralAttention {
  private:
   /// v [B, N, D] -> Phi_p v / sum_k Phi_p; all images share the weights.
   [[nodiscard]] Tensor attend_by_position(const Tensor& log_phi_p, const Tensor& v) const {
-    const std::int64_t B = v.size(0), N = v.size(1), D = v.size(2);
+    const std::int64_t N = v.size(1);
     const Tensor weights =
         ops::expand(ops::softmax(log_phi_p).to(v.dtype()), {heads_, N, N});  // rows sum to one
-    const Tensor by_head =
-        ops::permute(ops::reshape(v, {B, N, heads_, D / heads_}), {0, 2, 1, 3});  // [B, H, N, d]
-    const Tensor mixed = ops::matmul(weights, by_head);                           // [B, H, N, d]
-    return ops::reshape(ops::permute(mixed, {0, 2, 1, 3}), {B, N, D});
+    return join_heads(ops::matmul(weights, split_heads(v, heads_)));
   }
 
   void show_position(const Context& ctx, std::int64_t block, const Tensor& log_phi_p) const {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/layers/attend.h"
 #include "ops/arithmetic.h"
 #include "ops/attention.h"
 #include "ops/matmul.h"
@@ -119,7 +120,7 @@ Tensor RelativeTables::attend(const Tensor& qkv, std::int64_t heads, const Tenso
       ops::relative_sum(alpha, relative_buckets(kind_, grid, q.device()), vectors(kind_));
   const Tensor table = ops::cat({value_h_, value_w_}, 0);  // [R, d]
   const Tensor z = ops::matmul(alpha, v) + ops::linear(shares, ops::transpose(table, 0, 1));
-  return ops::reshape(ops::permute(z, {0, 2, 1, 3}), {qkv.size(0), qkv.size(1), -1});
+  return join_heads(z);
 }
 
 }  // namespace fovea
