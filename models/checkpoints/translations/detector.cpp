@@ -35,8 +35,6 @@ const Translation kDetector{.whose = "DETR",
                             .ours = "",
                             .anchor = "transformer.decoder.layers.0.linear1.weight",
                             .companion = "query_embed.weight",
-                            .names = {},
-                            .block_names = {},
                             .complete = drop_copies};
 
 }  // namespace fovea

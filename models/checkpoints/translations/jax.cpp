@@ -92,8 +92,6 @@ const Translation kJax{.whose = "JAX",
                        .anchor = "embedding/kernel",
                        .companion = "embedding/bias",
                        .names = kJaxNames,
-                       .block_names = {},
-                       .outside = {},
                        .settings = R"({"norm_eps": 1e-6})",
                        .complete = complete_jax};
 

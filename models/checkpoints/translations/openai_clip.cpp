@@ -1,7 +1,6 @@
 // The names of OpenAI's CLIP, for its image encoder. Its projection is the head, without a bias.
 #include <array>
 
-#include "engine/autograd.h"
 #include "models/checkpoints/translations/translation.h"
 #include "ops/view.h"
 
@@ -30,12 +29,7 @@ constexpr auto kOpenaiClipBlocks = std::to_array<Rename>({
 });
 
 void complete_openai_clip(TensorMap& tensors) {
-  const Tensor& token = tensors.at("cls_token");
-  reshape_from_rank(tensors, "cls_token", 1, {1, 1, token.numel()});
-  const auto positions = tensors.find("pos_embed");
-  if (positions != tensors.end() && positions->second.rank() == 2) {
-    positions->second = ops::unsqueeze(positions->second, 0);
-  }
+  add_leading_axes(tensors);
   const auto head = tensors.find("head.weight");  // x @ proj there, x @ weight^T here
   if (head == tensors.end() || head->second.rank() != 2) return;
   head->second = ops::transpose(head->second, 0, 1).contiguous();
@@ -49,7 +43,6 @@ const Translation kOpenaiClip{.whose = "OpenAI CLIP",
                               .companion = "class_embedding",
                               .names = kOpenaiClipNames,
                               .block_names = kOpenaiClipBlocks,
-                              .outside = {},
                               .settings = R"({"norm_eps": 1e-5})",
                               .complete = complete_openai_clip};
 

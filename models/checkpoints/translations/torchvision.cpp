@@ -35,7 +35,6 @@ const Translation kTorchvision{.whose = "torchvision",
                                .companion = "class_token",
                                .names = kTorchvisionNames,
                                .block_names = kTorchvisionBlocks,
-                               .outside = {},
                                .settings = R"({"norm_eps": 1e-6})"};
 
 }  // namespace fovea

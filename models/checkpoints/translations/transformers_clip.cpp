@@ -3,7 +3,6 @@
 #include <array>
 
 #include "models/checkpoints/translations/translation.h"
-#include "ops/view.h"
 
 namespace fovea {
 namespace {
@@ -34,11 +33,7 @@ constexpr auto kTransformersClipHeads =
 void complete_transformers_clip(TensorMap& tensors) {
   const bool classifies = tensors.contains("head.bias");
   join_parts(tensors);
-  reshape_from_rank(tensors, "cls_token", 1, {1, 1, tensors.at("cls_token").numel()});
-  const auto positions = tensors.find("pos_embed");
-  if (positions != tensors.end() && positions->second.rank() == 2) {
-    positions->second = ops::unsqueeze(positions->second, 0);
-  }
+  add_leading_axes(tensors);
   add_head_bias(tensors);
   if (!classifies) return;
   tensors.erase("norm.weight");

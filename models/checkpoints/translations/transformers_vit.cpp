@@ -3,7 +3,6 @@
 #include <array>
 
 #include "models/checkpoints/translations/translation.h"
-#include "ops/view.h"
 
 namespace fovea {
 namespace {

@@ -42,6 +42,14 @@ void move_class_position(TensorMap& tensors) {
   positions->second = ops::slice(table, 1, 1, shape[1]).contiguous();
 }
 
+void add_leading_axes(TensorMap& tensors) {
+  reshape_from_rank(tensors, "cls_token", 1, {1, 1, tensors.at("cls_token").numel()});
+  const auto positions = tensors.find("pos_embed");
+  if (positions != tensors.end() && positions->second.rank() == 2) {
+    positions->second = ops::unsqueeze(positions->second, 0);
+  }
+}
+
 void add_head_bias(TensorMap& tensors) {
   const auto weight = tensors.find("head.weight");
   if (weight == tensors.end() || weight->second.rank() != 2) return;

@@ -14,8 +14,8 @@ struct Translation {
   std::string_view ours = "timm's";  ///< whose names they become; "" if they are already ours
   /// Tensors of every such encoder. Together they occur in no other one.
   std::string_view anchor, companion;
-  RenameTable names;
-  RenameTable block_names;  ///< for what follows "blocks.#." or "decoder_blocks.#."
+  RenameTable names{};
+  RenameTable block_names{};  ///< for what follows "blocks.#." or "decoder_blocks.#."
   /// Beginnings of names that belong to the model but are not under the encoder's prefix: heads.
   std::span<const std::string_view> outside{};
   /// JSON object with the settings that these names imply.
@@ -45,6 +45,8 @@ void reshape_from_rank(TensorMap& tensors, std::string_view name, int rank, cons
 /// Gives the class token its own position, if a model with register tokens has positions for the
 /// class token and the patches alone: then the position is part of the token.
 void move_class_position(TensorMap& tensors);
+/// Gives a class token [D] and positions [L, D], as CLIP stores them, the axes that ours have.
+void add_leading_axes(TensorMap& tensors);
 /// Adds a bias of zeros to a head that is a bare projection.
 void add_head_bias(TensorMap& tensors);
 

@@ -99,8 +99,6 @@ const Translation kDiffusersVae{.whose = "diffusers",
                                 .ours = "",
                                 .anchor = "decoder.mid_block.attentions.0.to_q.weight",
                                 .companion = "decoder.mid_block.resnets.0.conv1.weight",
-                                .names = {},
-                                .block_names = {},
                                 .complete = flatten_attention};
 
 const Translation kOlderDiffusersVae{.whose = "older versions of diffusers",
@@ -108,7 +106,6 @@ const Translation kOlderDiffusersVae{.whose = "older versions of diffusers",
                                      .anchor = "decoder.mid_block.attentions.0.query.weight",
                                      .companion = "decoder.mid_block.resnets.0.conv1.weight",
                                      .names = kOlderDiffusersNames,
-                                     .block_names = {},
                                      .complete = flatten_attention};
 
 const Translation kCompvisVae{.whose = "CompVis",
@@ -116,7 +113,6 @@ const Translation kCompvisVae{.whose = "CompVis",
                               .anchor = "decoder.mid.attn_1.q.weight",
                               .companion = "decoder.mid.block_1.conv1.weight",
                               .names = kCompvisNames,
-                              .block_names = {},
                               .complete = complete_compvis};
 
 }  // namespace fovea
