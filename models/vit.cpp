@@ -1,6 +1,8 @@
 // Forward pass of ViT, from images to logits.
 #include "models/vit.h"
 
+#include "models/encoder_tokens.h"
+
 namespace fovea {
 
 ViT::ViT(ModelInfo info, const ViTConfig& c, std::uint64_t seed, TensorOptions options)
@@ -48,12 +50,7 @@ PatchTokens ViT::patch_tokens(const Tensor& images, Context& ctx) {
 }
 
 TokenInfo ViT::tokens() const {
-  return {{config_.image.grid(), config_.tokens.prefix()},
-          config_.image.patch_size,
-          config_.encoder.depth,
-          config_.encoder.num_heads,
-          /*hides_some=*/false,
-          !config_.encoder.is_differential()};
+  return encoder_tokens(config_.image, config_.tokens.prefix(), config_.encoder);
 }
 
 }  // namespace fovea
