@@ -59,16 +59,14 @@ Tensor group_norm_of(const Tensor& x, const Tensor& counted, std::int64_t groups
 
 NormedProjection::NormedProjection(const Scope& s, std::int64_t in, std::int64_t out)
     : projection_(s / 0, in, out, xavier(in, out), constant(0)),
-      weight_((s.as(Role::norm) / 1).param("weight", {out}, constant(1))),
-      bias_((s.as(Role::norm) / 1).param("bias", {out}, constant(0))) {}
+      affine_(affine_parameters(s.as(Role::norm) / 1, out)) {}
 
 Tensor NormedProjection::operator()(const Tensor& map, const Tensor& counted,
                                     const Context& ctx) const {
   constexpr double kEps = 1e-5;
-  const ops::Affine affine{weight_, bias_};
   const Tensor projected = tokens_to_map(projection_(map, ctx), map.size(2), map.size(3));
-  return counted.defined() ? group_norm_of(projected, counted, kGroups, affine, kEps)
-                           : ops::group_norm(projected, kGroups, affine, kEps);
+  return counted.defined() ? group_norm_of(projected, counted, kGroups, affine_, kEps)
+                           : ops::group_norm(projected, kGroups, affine_, kEps);
 }
 
 DeformableDetr::DeformableDetr(ModelInfo info, const DeformableDetrConfig& c, std::uint64_t seed,

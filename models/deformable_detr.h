@@ -36,7 +36,7 @@ class NormedProjection {
 
  private:
   MapProjection projection_;
-  Tensor weight_, bias_;  ///< of the norm
+  ops::Affine affine_;
 };
 
 class DeformableDetr : public Detector {

@@ -4,14 +4,6 @@
 #include "models/layers/tokens.h"
 
 namespace fovea {
-namespace {
-
-Linear make_class_head(const Scope& s, const DetectorConfig& c) {
-  const Init init = torch_default(c.d_model);
-  return {s, c.d_model, c.num_classes + 1, init, init};
-}
-
-}  // namespace
 
 Detr::Detr(ModelInfo info, const DetrConfig& c, std::uint64_t seed, TensorOptions options)
     : Detector(std::move(info), c.detector, seed, options),
@@ -21,7 +13,8 @@ Detr::Detr(ModelInfo info, const DetrConfig& c, std::uint64_t seed, TensorOption
       transformer_(at("transformer"), c.detector, c.pre_norm),
       query_embed_(at("query_embed")
                        .param("weight", {c.detector.num_queries, c.detector.d_model}, normal(1))),
-      class_embed_(make_class_head(at("class_embed", Role::head), c.detector)),
+      class_embed_(Linear::torch(at("class_embed", Role::head), c.detector.d_model,
+                                 c.detector.num_classes + 1)),
       bbox_embed_(at("bbox_embed", Role::output), c.detector.d_model,
                   {torch_default(c.detector.d_model), torch_default(c.detector.d_model)}) {}
 

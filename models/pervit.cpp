@@ -15,7 +15,7 @@ namespace {
 std::optional<Linear> make_res_path(const Scope& s, const PerViTConfig& c, std::int64_t index) {
   const std::int64_t in = c.width(index), out = c.next_width(index);
   if (in == out) return {};
-  return Linear(s, in, out, torch_default(in), torch_default(in));
+  return Linear::torch(s, in, out);
 }
 
 std::optional<PositionAttention> make_position(const Scope& s, const PerViTConfig& c,

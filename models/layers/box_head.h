@@ -16,7 +16,8 @@ class BoxHead {
     Init weight, bias;
   };
   BoxHead(const Scope& s, std::int64_t dim, const Last& last)
-      : layers_{default_layer(s / "layers" / 0, dim), default_layer(s / "layers" / 1, dim),
+      : layers_{Linear::torch(s / "layers" / 0, dim, dim),
+                Linear::torch(s / "layers" / 1, dim, dim),
                 Linear(s / "layers" / 2, dim, 4, last.weight, last.bias)} {}
 
   [[nodiscard]] Tensor operator()(const Tensor& x) const {
@@ -24,10 +25,6 @@ class BoxHead {
   }
 
  private:
-  static Linear default_layer(const Scope& s, std::int64_t dim) {
-    return {s, dim, dim, torch_default(dim), torch_default(dim)};
-  }
-
   std::array<Linear, 3> layers_;
 };
 

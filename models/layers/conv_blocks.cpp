@@ -11,10 +11,6 @@
 namespace fovea {
 namespace {
 
-Linear position_wise(const Scope& s, std::int64_t dim) {
-  return {s, dim, dim, torch_default(dim), torch_default(dim)};
-}
-
 /// [B, N, C] -> [B, 1, N, C].
 Tensor one_head(const Tensor& x) { return ops::reshape(x, {x.size(0), 1, x.size(1), x.size(2)}); }
 
@@ -31,16 +27,14 @@ Tensor Conv::operator()(const Tensor& x, const Context& ctx) const {
 }
 
 GroupNorm::GroupNorm(const Scope& s, std::int64_t dim, std::int64_t groups)
-    : weight_(s.as(Role::norm).param("weight", {dim}, constant(1))),
-      bias_(s.as(Role::norm).param("bias", {dim}, constant(0))),
-      groups_(groups) {}
+    : affine_(affine_parameters(s.as(Role::norm), dim)), groups_(groups) {}
 
 Tensor GroupNorm::operator()(const Tensor& x) const {
-  return ops::group_norm(x, groups_, {weight_, bias_}, kEps);
+  return ops::group_norm(x, groups_, affine_, kEps);
 }
 
 Tensor GroupNorm::silu(const Tensor& x) const {
-  return ops::group_norm_silu(x, groups_, {weight_, bias_}, kEps);
+  return ops::group_norm_silu(x, groups_, affine_, kEps);
 }
 
 ConvResidualBlock::ConvResidualBlock(const Scope& s, std::int64_t in, std::int64_t out,
@@ -63,10 +57,10 @@ Tensor ConvResidualBlock::operator()(const Tensor& x, const Context& ctx) const 
 
 MapAttention::MapAttention(const Scope& s, std::int64_t dim, std::int64_t groups)
     : norm_(s / "group_norm", dim, groups),
-      query_(position_wise(s / "to_q", dim)),
-      key_(position_wise(s / "to_k", dim)),
-      value_(position_wise(s / "to_v", dim)),
-      out_(position_wise(s / "to_out" / 0, dim)) {}
+      query_(Linear::torch(s / "to_q", dim, dim)),
+      key_(Linear::torch(s / "to_k", dim, dim)),
+      value_(Linear::torch(s / "to_v", dim, dim)),
+      out_(Linear::torch(s / "to_out" / 0, dim, dim)) {}
 
 Tensor MapAttention::operator()(const Tensor& x, const Context& ctx) const {
   const Tensor tokens = map_to_tokens(norm_(x)).to(ctx.activations);  // [B, N, C]

@@ -7,6 +7,7 @@
 
 #include "models/context.h"
 #include "models/layers/linear.h"
+#include "models/layers/norm.h"
 #include "models/scope.h"
 #include "ops/conv.h"
 
@@ -40,7 +41,7 @@ class GroupNorm {
 
  private:
   static constexpr double kEps = 1e-6;
-  Tensor weight_, bias_;
+  ops::Affine affine_;
   std::int64_t groups_;
 };
 

@@ -1,23 +1,17 @@
 // Forward pass of the detection PEG.
 #include "models/layers/detection_peg.h"
 
+#include "models/layers/norm.h"
 #include "models/layers/tokens.h"
 #include "ops/arithmetic.h"
 #include "ops/conv.h"
 
 namespace fovea {
-namespace {
-
-ops::Affine make_affine(const Scope& s, std::int64_t dim) {
-  return {s.param("weight", {dim}, constant(1)), s.param("bias", {dim}, constant(0))};
-}
-
-}  // namespace
 
 DetectionPeg::DetectionPeg(const Scope& s, const DetectionPegConfig& c)
     : config_(c),
       filters_((s / "proj" / 0).param("weight", {c.dim, 1, 3, 3}, torch_default(9))),
-      affine_(make_affine(s / "proj" / 1, c.dim)),
+      affine_(affine_parameters(s / "proj" / 1, c.dim)),
       running_(s / "proj" / 1, c.dim) {}
 
 Tensor DetectionPeg::operator()(const Tensor& x, const MapCells& cells, const Context& ctx) const {

@@ -20,6 +20,10 @@ class Linear {
       : weight_(s.param("weight", {out, in}, weight)) {
     if (bias) bias_ = s.param("bias", {out}, bias);
   }
+  /// A linear layer with PyTorch's default initial values.
+  [[nodiscard]] static Linear torch(const Scope& s, std::int64_t in, std::int64_t out) {
+    return {s, in, out, torch_default(in), torch_default(in)};
+  }
 
   [[nodiscard]] Tensor operator()(const Tensor& x) const { return ops::linear(x, weight_, bias_); }
   /// The layer as the last one of a residual branch.

@@ -52,4 +52,9 @@ class Norm {
   Tensor weight_, bias_;
 };
 
+/// Weight 1 and bias 0 for each of `dim` channels of a map's norm.
+[[nodiscard]] inline ops::Affine affine_parameters(const Scope& s, std::int64_t dim) {
+  return {s.param("weight", {dim}, constant(1)), s.param("bias", {dim}, constant(0))};
+}
+
 }  // namespace fovea
