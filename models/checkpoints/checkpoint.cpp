@@ -59,14 +59,12 @@ Checkpoint read_checkpoint(const std::filesystem::path& path, const WeightsKey& 
   Checkpoint checkpoint{{}, std::move(file.metadata)};
   // "." is the outermost dictionary, or in a file without dictionaries the outermost encoder.
   const bool outermost = key.name == "." && split.prefix.empty();
-  try {
-    OfficialWeights official = official_weights(file.tensors, outermost ? "." : split.prefix);
-    checkpoint.tensors = std::move(official.tensors);
-    checkpoint.notes = std::move(official.notes);
-    checkpoint.settings = std::move(official.settings);
-  } catch (const Error& error) {
-    fail(path.string(), ": ", error.what());
-  }
+  OfficialWeights official = with_context(path.string(), [&] {
+    return official_weights(file.tensors, outermost ? "." : split.prefix);
+  });
+  checkpoint.tensors = std::move(official.tensors);
+  checkpoint.notes = std::move(official.notes);
+  checkpoint.settings = std::move(official.settings);
   if (!file.note.empty() && !outermost) {
     checkpoint.notes.insert(checkpoint.notes.begin(), file.note);
   }

@@ -151,11 +151,7 @@ void read_class_names(const json& root, HubConfig& hub) {
 HubConfig parse_hub_config(std::string_view text, const std::string& where) {
   const json root = parse_json(text);
   check(root.is_object(), where, ": is not a JSON object");
-  try {
-    return read_hub_config(root);
-  } catch (const Error& error) {
-    fail(where, ": ", error.what());
-  }
+  return with_context(where, [&] { return read_hub_config(root); });
 }
 
 std::optional<HubConfig> find_hub_config(const fs::path& weights) {
@@ -165,11 +161,7 @@ std::optional<HubConfig> find_hub_config(const fs::path& weights) {
   const json root = parse_json(text);
   if (is_transformers_config(root)) return read_transformers_config(root, weights.parent_path());
   if (is_diffusers_vae_config(root)) {
-    try {
-      return read_diffusers_vae_config(root);
-    } catch (const Error& error) {
-      fail(path.string(), ": ", error.what());
-    }
+    return with_context(path.string(), [&] { return read_diffusers_vae_config(root); });
   }
   if (!root.is_object() || !root.contains("architecture")) return {};
   return parse_hub_config(text, path.string());

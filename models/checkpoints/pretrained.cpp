@@ -136,17 +136,6 @@ class Loader {
   LoadReport report_;
 };
 
-template <class F>
-auto with_path(const std::filesystem::path& path, const F& f) {
-  try {
-    return f();
-  } catch (const Error& error) {
-    const std::string message = error.what();
-    if (message.starts_with(path.string())) throw;
-    fail(path.string(), ": ", message);
-  }
-}
-
 }  // namespace
 
 TensorMap state_of(const Model& model) {
@@ -173,7 +162,7 @@ LoadReport load_checkpoint(Model& model, const Checkpoint& file, const std::file
                            const LoadOptions& options) {
   const WeightsOrigin origin = origin_of(file.metadata, path, options.model);
   LoadReport report =
-      with_path(path, [&] { return load_state(model, file.tensors, origin, options); });
+      with_context(path.string(), [&] { return load_state(model, file.tensors, origin, options); });
   report.notes.insert(report.notes.begin(), file.notes.begin(), file.notes.end());
   return report;
 }
@@ -212,14 +201,15 @@ std::unique_ptr<Model> make_model_of(const Metadata& metadata, const std::filesy
   }
   if (request.num_classes > 0) config["num_classes"] = request.num_classes;
   if (!request.settings.empty()) config.update(parse_json(request.settings));
-  return with_path(path, [&] { return make_model_from_config(config, 0, request.options, name); });
+  return with_context(path.string(),
+                      [&] { return make_model_from_config(config, 0, request.options, name); });
 }
 
 std::unique_ptr<Model> load_model(const std::filesystem::path& given, TensorOptions options,
                                   const std::string& weights_key) {
   const std::filesystem::path path = weights_in(given);
   const Checkpoint file = read_checkpoint(path, weights_key);
-  return with_path(path, [&] {
+  return with_context(path.string(), [&] {
     ModelRequest request;
     request.options = options;
     std::unique_ptr<Model> model = make_model_of(file.metadata, path, request);

@@ -130,11 +130,8 @@ void read_transformers_images(const fs::path& folder, const std::string& type, j
   set_published_defaults(type, hub);
   const fs::path path = folder / "preprocessor_config.json";
   if (!fs::is_regular_file(path)) return;
-  try {
-    read_processor(parse_json(read_file(path)), type, config, hub);
-  } catch (const Error& error) {
-    fail(path.string(), ": ", error.what());
-  }
+  with_context(path.string(),
+               [&] { read_processor(parse_json(read_file(path)), type, config, hub); });
 }
 
 }  // namespace fovea

@@ -115,13 +115,7 @@ std::string weights_hash(const Model& model) {
 
 LoadedVae load_vae(const fs::path& given, TensorOptions options) {
   const fs::path path = vae_weights_in(given);
-  try {
-    return load_vae_from(path, options);
-  } catch (const Error& error) {
-    const std::string message = error.what();
-    if (message.starts_with(path.string())) throw;
-    fail(path.string(), ": ", message);
-  }
+  return with_context(path.string(), [&] { return load_vae_from(path, options); });
 }
 
 }  // namespace fovea
