@@ -60,8 +60,7 @@ std::size_t largest_of(const Tensor& gradient) {
   if (!gradient.defined()) return 0;
   const std::vector<double> all = gradient.to_vector();
   const auto is_smaller = [](double a, double b) { return std::abs(a) < std::abs(b); };
-  return static_cast<std::size_t>(std::max_element(all.begin(), all.end(), is_smaller) -
-                                  all.begin());
+  return static_cast<std::size_t>(std::ranges::max_element(all, is_smaller) - all.begin());
 }
 
 /// The entries of an input to check, in ascending order. A random selection also includes the
@@ -79,7 +78,7 @@ std::vector<std::size_t> chosen_entries(const Tensor& input, std::size_t index,
     --wanted;
   }
   const std::size_t largest = largest_of(input.grad());
-  const auto place = std::lower_bound(entries.begin(), entries.end(), largest);
+  const auto place = std::ranges::lower_bound(entries, largest);
   const bool is_chosen = place != entries.end() && *place == largest;
   if (!is_chosen && count > 0) entries.insert(place, largest);
   return entries;

@@ -94,7 +94,7 @@ std::vector<ProfileSpan> Profile::spans() const {
   Collector& c = collector();
   const std::lock_guard lock(c.mutex);
   std::vector<ProfileSpan> spans = c.spans;
-  std::stable_sort(spans.begin(), spans.end(), [](const ProfileSpan& a, const ProfileSpan& b) {
+  std::ranges::stable_sort(spans, [](const ProfileSpan& a, const ProfileSpan& b) {
     return std::pair(a.start, -a.seconds) < std::pair(b.start, -b.seconds);
   });
   return spans;
@@ -152,9 +152,8 @@ std::string profile_table(std::span<const ProfileSpan> spans, std::size_t rows) 
     total += s.seconds;
   }
   std::vector<std::pair<std::string, ProfileRow>> sorted(by_name.begin(), by_name.end());
-  std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
-    return a.second.total() > b.second.total();
-  });
+  std::ranges::stable_sort(
+      sorted, [](const auto& a, const auto& b) { return a.second.total() > b.second.total(); });
   std::string table = "op                        calls   forward ms  backward ms   share\n";
   ProfileRow rest;
   const auto print = [&](const std::string& name, const ProfileRow& row) {

@@ -55,7 +55,7 @@ class Parts {
   /// Throws if a key was not consumed.
   void finish() const {
     for (const auto& entry : values_) {
-      const bool known = std::find(known_.begin(), known_.end(), entry.first) != known_.end();
+      const bool known = std::ranges::find(known_, entry.first) != known_.end();
       if (known) continue;
       fail(where(), "got the part ", entry.first, entry.second, ", expected one of the keys ",
            known_.empty() ? "(none)" : join(known_, ", "));
@@ -68,7 +68,7 @@ class Parts {
   /// A key consists of letters; "t" is followed by a name, other keys by a number.
   void add(std::string_view piece) {
     const bool is_set = !piece.empty() && piece.front() == 't';
-    const auto digit = std::find_if(piece.begin(), piece.end(), is_digit);
+    const auto digit = std::ranges::find_if(piece, is_digit);
     const auto length = is_set ? std::size_t{1} : static_cast<std::size_t>(digit - piece.begin());
     check(length > 0 && length < piece.size(), where(), "got the part \"", piece,
           "\", expected a key and its value, as in m9");
@@ -211,9 +211,8 @@ AugmentPolicy parse(Parts& parts, const AugmentSettings& settings) {
   if (name == "ta_wide") return TrivialAugment{settings};
   const std::vector<std::string> known = {"rand", "augmix", "ta_wide", "original",
                                           "v0",   "v0r",    "3a",      "originalr"};
-  check(std::find(known.begin(), known.end(), name) != known.end(), parts.where(),
-        "got the policy \"", name, "\", expected one of ", join(known, ", "),
-        did_you_mean(name, known));
+  check(std::ranges::find(known, name) != known.end(), parts.where(), "got the policy \"", name,
+        "\", expected one of ", join(known, ", "), did_you_mean(name, known));
   return parse_auto(parts, settings);
 }
 

@@ -34,8 +34,8 @@ ClassLabels first_labels(std::size_t count) {
 /// The names as label numbers; empty unless they are distinct numbers below `count`.
 std::optional<ClassLabels> numbers_below(const ClassNames& names, std::int64_t count) {
   const ClassLabels numbers = all_numbers(names);
-  const bool fits = std::all_of(numbers.begin(), numbers.end(),
-                                [count](std::int64_t n) { return 0 <= n && n < count; });
+  const bool fits =
+      std::ranges::all_of(numbers, [count](std::int64_t n) { return 0 <= n && n < count; });
   if (numbers.empty() || !fits || !are_distinct(numbers)) return std::nullopt;
   return numbers;
 }
@@ -113,7 +113,7 @@ ClassLabels known_labels(const ModelClasses& model, const ClassNames& names) {
 }
 
 bool all_known(const ClassLabels& labels) {
-  return std::all_of(labels.begin(), labels.end(), [](std::int64_t k) { return k >= 0; });
+  return std::ranges::all_of(labels, [](std::int64_t k) { return k >= 0; });
 }
 
 /// Whether a class map may define labels by its order: every known name is at its own position.
@@ -167,7 +167,7 @@ constexpr std::string_view kWayOut =
   const std::string& name = names[first];
   check(known[first] == kUnknown, context, ": several of its classes are named \"", name, "\"",
         kWayOut);
-  const auto others = std::count(known.begin(), known.end(), kUnknown) - 1;
+  const auto others = std::ranges::count(known, kUnknown) - 1;
   fail(context, ": has no class \"", name, "\"",
        others > 0 ? concat(" (nor ", others, " more of the data set)") : "", "; its ", model.count,
        " classes are ", examples(model.names), kWayOut, did_you_mean(name, model.names));
@@ -177,13 +177,12 @@ constexpr std::string_view kWayOut =
                                const std::string& context) {
   const ClassNames& names = data.names;
   const ClassLabels known = known_labels(model, names);
-  const auto strange = std::find_if(known.begin(), known.end(), [](auto k) { return k < 0; });
+  const auto strange = std::ranges::find_if(known, [](auto k) { return k < 0; });
   if (strange != known.end() && data.in_label_order) refuse_map(model, names, known, context);
   if (strange != known.end())
     refuse_unknown(model, names, known, static_cast<std::size_t>(strange - known.begin()), context);
   const auto first_of = [&](std::size_t i) {
-    return static_cast<std::size_t>(std::find(known.begin(), known.end(), known[i]) -
-                                    known.begin());
+    return static_cast<std::size_t>(std::ranges::find(known, known[i]) - known.begin());
   };
   std::size_t second = 1;  // index of the first name whose class is already taken
   while (first_of(second) == second) ++second;
@@ -221,7 +220,7 @@ std::string order_notice(const ModelClasses& model, const DataClasses& data) {
   if (data.in_label_order) return "";
   std::string text =
       "the model does not name its classes: they are matched in the data set's order, " + first;
-  if (std::is_sorted(data.names.begin(), data.names.end()) && !is_in_natural_order(data.names))
+  if (std::ranges::is_sorted(data.names) && !is_in_natural_order(data.names))
     text += " (sorted by bytes, \"10\" before \"9\"; --class-map FILE specifies another order)";
   return text;
 }
@@ -252,8 +251,7 @@ std::optional<ClassMatch> find_match(const ModelClasses& model, const DataClasse
     if (!stand_in_order(known, model.count)) return std::nullopt;
     return ClassMatch{MatchedBy::order, first_labels(known.size()), model.count};
   }
-  const bool none_known =
-      std::all_of(known.begin(), known.end(), [](std::int64_t k) { return k == kUnknown; });
+  const bool none_known = std::ranges::all_of(known, [](std::int64_t k) { return k == kUnknown; });
   const std::optional<ClassLabels> numbers = numbers_below(data.names, model.count);
   if (!none_known || !numbers) return std::nullopt;
   return ClassMatch{MatchedBy::number, *numbers, model.count};

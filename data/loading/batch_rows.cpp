@@ -30,11 +30,9 @@ void place(const float* from, ImageSize small, float* to, ImageSize large, std::
 void require_alike(const ImageTargets& a, const ImageTargets& b) {
   check(a.boxes.has_value() == b.boxes.has_value(),
         "some samples have boxes and others have none, expected a list for each");
-  const bool alike =
-      std::equal(a.maps.begin(), a.maps.end(), b.maps.begin(), b.maps.end(),
-                 [](const DenseMap& x, const DenseMap& y) {
-                   return x.name == y.name && x.values.format.channels == y.values.format.channels;
-                 });
+  const bool alike = std::ranges::equal(a.maps, b.maps, [](const DenseMap& x, const DenseMap& y) {
+    return x.name == y.name && x.values.format.channels == y.values.format.channels;
+  });
   check(alike, "samples differ in their dense maps, expected the same names and channels for each");
 }
 

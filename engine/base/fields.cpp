@@ -99,7 +99,7 @@ struct Setter {
 
   void require_choice() const {
     const auto& choices = field.choices;
-    if (std::find(choices.begin(), choices.end(), text) != choices.end()) return;
+    if (std::ranges::find(choices, text) != choices.end()) return;
     refuse("--", field.name, ": got ", text, ", expected ", expected_text(field),
            did_you_mean(text, choices));
   }
@@ -133,7 +133,7 @@ std::string_view without_blanks(std::string_view text) {
 
 std::string with_dashes(std::string_view name) {
   std::string text(without_blanks(name));
-  std::replace(text.begin(), text.end(), '_', '-');
+  std::ranges::replace(text, '_', '-');
   return text;
 }
 
@@ -182,8 +182,7 @@ Access<std::int64_t> whole(double* variable) {
 Fields grouped(const Fields& fields, std::string_view last) {
   std::vector<std::string> groups;
   for (const Field& field : fields) {
-    if (std::find(groups.begin(), groups.end(), field.group) == groups.end())
-      groups.push_back(field.group);
+    if (std::ranges::find(groups, field.group) == groups.end()) groups.push_back(field.group);
   }
   std::stable_partition(groups.begin(), groups.end(),
                         [last](const std::string& group) { return group != last; });
@@ -200,9 +199,9 @@ const Field* lookup_field(const Fields& fields, std::string_view name) {
   const std::string wanted = with_dashes(name);
   const auto has_name = [&](const Field& field) {
     const auto& others = field.other_names;
-    return field.name == wanted || std::find(others.begin(), others.end(), wanted) != others.end();
+    return field.name == wanted || std::ranges::find(others, wanted) != others.end();
   };
-  const auto found = std::find_if(fields.begin(), fields.end(), has_name);
+  const auto found = std::ranges::find_if(fields, has_name);
   return found == fields.end() ? nullptr : &*found;
 }
 

@@ -44,9 +44,8 @@ std::string nearest_name(std::string_view word, const std::vector<std::string>& 
     nearest = candidate;
   }
   if (!nearest.empty() || word.size() < kLeastPart) return nearest;
-  const auto whole = std::find_if(candidates.begin(), candidates.end(), [&](const auto& candidate) {
-    return candidate.find(word) != std::string::npos;
-  });
+  const auto whole = std::ranges::find_if(
+      candidates, [&](const auto& candidate) { return candidate.find(word) != std::string::npos; });
   return whole == candidates.end() ? "" : *whole;
 }
 

@@ -15,8 +15,7 @@ namespace fovea {
 bool composes_text() { return FOVEA_HAS_UTF8PROC != 0; }
 
 std::string composed_text(std::string_view text) {
-  const bool is_ascii =
-      std::all_of(text.begin(), text.end(), [](char c) { return (c & 0x80) == 0; });
+  const bool is_ascii = std::ranges::all_of(text, [](char c) { return (c & 0x80) == 0; });
   std::string composed(text);
   if (is_ascii) return composed;
 #if FOVEA_HAS_UTF8PROC

@@ -146,7 +146,7 @@ std::vector<std::vector<double>> all_gather(Communicator& processes, std::span<c
   std::vector<std::vector<double>> all;
   for (const Bytes& bytes : gather_bytes(processes, std::as_bytes(mine))) {
     std::vector<double>& numbers = all.emplace_back(bytes.size() / sizeof(double));
-    std::copy(bytes.begin(), bytes.end(), std::as_writable_bytes(std::span(numbers)).begin());
+    std::ranges::copy(bytes, std::as_writable_bytes(std::span(numbers)).begin());
   }
   return all;
 }
@@ -155,7 +155,7 @@ std::vector<std::string> all_gather(Communicator& processes, const std::string& 
   std::vector<std::string> all;
   for (const Bytes& bytes : gather_bytes(processes, std::as_bytes(std::span(mine)))) {
     std::string& text = all.emplace_back(bytes.size(), '\0');
-    std::copy(bytes.begin(), bytes.end(), std::as_writable_bytes(std::span(text)).begin());
+    std::ranges::copy(bytes, std::as_writable_bytes(std::span(text)).begin());
   }
   return all;
 }
@@ -172,8 +172,7 @@ bool any(Communicator& processes, bool mine) {
   if (processes.size() == 1) return mine;
   const std::byte said{mine};
   const std::vector<Bytes> all = gather_equal(processes, std::span(&said, 1));
-  return std::any_of(all.begin(), all.end(),
-                     [](const Bytes& one) { return one.front() != std::byte{0}; });
+  return std::ranges::any_of(all, [](const Bytes& one) { return one.front() != std::byte{0}; });
 }
 
 }  // namespace fovea

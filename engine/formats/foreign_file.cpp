@@ -47,12 +47,11 @@ std::string size_in_pointer(std::string_view pointer) {
 bool is_page(const std::string& text) {
   constexpr std::array kTags{"<!doctype", "<html", "<head", "<body", "<?xml", "<!--"};
   const std::string start = lower_case(text.substr(0, 20));
-  return std::any_of(kTags.begin(), kTags.end(),
-                     [&](const char* tag) { return start.starts_with(tag); });
+  return std::ranges::any_of(kTags, [&](const char* tag) { return start.starts_with(tag); });
 }
 
 bool is_plain_text(std::string_view text) {
-  return std::all_of(text.begin(), text.end(), [](unsigned char c) {
+  return std::ranges::all_of(text, [](unsigned char c) {
     return (c >= 0x20 && c < 0x7f) || c == '\n' || c == '\r' || c == '\t';
   });
 }

@@ -123,7 +123,7 @@ class HeaderReader : public nlohmann::json_sax<json> {
   }
 
   void start_field(const std::string& text) {
-    const auto* const found = std::find(kFields.begin(), kFields.end(), text);
+    const auto* const found = std::ranges::find(kFields, text);
     require(found != kFields.end(), "has the unknown key ", in_quotes(text));
     bool& seen = seen_fields_[static_cast<std::size_t>(found - kFields.begin())];
     require(!std::exchange(seen, true), "has the key ", in_quotes(text), " twice");
@@ -206,10 +206,9 @@ SafetensorsHeader parse_header(std::string_view json_text, std::uint64_t data_by
   HeaderReader reader(path);
   json::sax_parse(json_text, &reader);
   SafetensorsHeader header = reader.take();
-  std::sort(header.entries.begin(), header.entries.end(),
-            [](const HeaderEntry& a, const HeaderEntry& b) {
-              return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
-            });
+  std::ranges::sort(header.entries, [](const HeaderEntry& a, const HeaderEntry& b) {
+    return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
+  });
   check_offsets(header, data_bytes, path);
   return header;
 }

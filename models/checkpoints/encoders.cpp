@@ -37,10 +37,9 @@ std::vector<EncoderPlace> find_encoders(const NameSet& names) {
   for (const auto& place : places) {
     const std::string& prefix = place.first;
     // A detector's backbone is a part of it.
-    const bool is_backbone =
-        std::any_of(found.begin(), found.end(), [&](const EncoderPlace& other) {
-          return other.translation == &kDetector && prefix.starts_with(other.prefix);
-        });
+    const bool is_backbone = std::ranges::any_of(found, [&](const EncoderPlace& other) {
+      return other.translation == &kDetector && prefix.starts_with(other.prefix);
+    });
     if (!is_backbone) found.push_back({prefix, place.second});
   }
   return found;
@@ -54,18 +53,17 @@ std::string shared_prefix(const NameSet& names) {
   std::size_t length = 0;
   while (true) {
     const std::string_view part = first_part(shared.substr(length));
-    const bool own = std::find(kOwn.begin(), kOwn.end(), part) != kOwn.end();
+    const bool own = std::ranges::find(kOwn, part) != kOwn.end();
     if (part.empty() || own) break;
     const std::string_view prefix = shared.substr(0, length + part.size());
-    const bool is_shared = std::all_of(names.begin(), names.end(), [&](const std::string& name) {
-      return name.starts_with(prefix);
-    });
+    const bool is_shared = std::ranges::all_of(
+        names, [&](const std::string& name) { return name.starts_with(prefix); });
     if (!is_shared) break;
     length += part.size();
   }
-  const bool leads_to_own = std::any_of(names.begin(), names.end(), [&](std::string_view name) {
+  const bool leads_to_own = std::ranges::any_of(names, [&](std::string_view name) {
     const std::string_view part = first_part(name.substr(length));
-    return std::find(kOwn.begin(), kOwn.end(), part) != kOwn.end();
+    return std::ranges::find(kOwn, part) != kOwn.end();
   });
   return leads_to_own ? std::string(shared.substr(0, length)) : std::string();
 }
@@ -73,7 +71,7 @@ std::string shared_prefix(const NameSet& names) {
 bool lies_in(std::string_view name, const EncoderPlace& encoder,
              const std::vector<EncoderPlace>& all) {
   if (!name.starts_with(encoder.prefix)) return false;
-  return std::none_of(all.begin(), all.end(), [&](const EncoderPlace& other) {
+  return std::ranges::none_of(all, [&](const EncoderPlace& other) {
     return other.prefix.size() > encoder.prefix.size() && name.starts_with(other.prefix);
   });
 }

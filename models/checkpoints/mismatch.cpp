@@ -45,7 +45,7 @@ std::vector<std::string> parts_in(const std::vector<std::string>& names, const c
   std::vector<std::string> parts;
   std::set<std::string> told;
   for (const NamedPart& part : kNamedParts) {
-    const auto found = std::find_if(names.begin(), names.end(), [&](const std::string& name) {
+    const auto found = std::ranges::find_if(names, [&](const std::string& name) {
       return name.find(part.in_name) != std::string::npos;
     });
     if (found == names.end() || !told.insert(part.meaning).second) continue;
@@ -125,8 +125,7 @@ std::vector<std::string> reasons_for(const Mismatch& mismatch, const TensorMap& 
   add(parts_in(mismatch.unexpected, "the file"));
   add(parts_in(mismatch.missing, "the model"));
   const auto is_missing = [&](const char* name) {
-    return std::find(mismatch.missing.begin(), mismatch.missing.end(), name) !=
-           mismatch.missing.end();
+    return std::ranges::find(mismatch.missing, name) != mismatch.missing.end();
   };
   if (is_missing("head.weight")) {
     reasons.push_back("the file has no head for classes; --finetune starts a new one");

@@ -103,9 +103,8 @@ class Renaming {
   }
 
   void keep_under(const std::string& prefix) {
-    const bool some = std::any_of(tensors_.begin(), tensors_.end(), [&](const auto& entry) {
-      return entry.first.starts_with(prefix);
-    });
+    const bool some = std::ranges::any_of(
+        tensors_, [&](const auto& entry) { return entry.first.starts_with(prefix); });
     if (!some) return;  // the key has selected a dictionary of the file
     std::erase_if(tensors_, [&](const auto& entry) { return !entry.first.starts_with(prefix); });
     rename_by([&](std::string_view name) { return std::string(name.substr(prefix.size())); });
@@ -140,9 +139,8 @@ class Renaming {
       const std::string anchor(place.translation->anchor);
       std::string given = front_of(given_.at(place.prefix + anchor), anchor).value_or(place.prefix);
       if (!given.empty()) given.pop_back();
-      const auto count = std::count_if(tensors_.begin(), tensors_.end(), [&](const auto& entry) {
-        return lies_in(entry.first, place, encoders_);
-      });
+      const auto count = std::ranges::count_if(
+          tensors_, [&](const auto& entry) { return lies_in(entry.first, place, encoders_); });
       places.push_back(in_quotes(given.empty() ? std::string(kOutermostNames) : given) + " (" +
                        tensors_text(count) + ")");
     }
@@ -156,8 +154,7 @@ class Renaming {
     if (prefix.empty()) return;
     const auto is_head = [&](std::string_view name) {
       const auto& heads = encoder.translation->outside;
-      return name.starts_with(parent) &&
-             std::any_of(heads.begin(), heads.end(), [&](std::string_view head) {
+      return name.starts_with(parent) && std::ranges::any_of(heads, [&](std::string_view head) {
                return name.substr(parent.size()).starts_with(head);
              });
     };
@@ -165,13 +162,13 @@ class Renaming {
     const auto is_other = [&](std::string_view name) {
       return !name.starts_with(prefix) && !is_head(name);
     };
-    const auto other = std::find_if(all.begin(), all.end(), is_other);
+    const auto other = std::ranges::find_if(all, is_other);
     if (other == all.end()) {
-      const bool has_heads = std::any_of(all.begin(), all.end(), is_head);
+      const bool has_heads = std::ranges::any_of(all, is_head);
       removed_ += has_heads ? parent : prefix;
     } else {
       const std::string example = given_.at(*other);
-      const auto others = std::count_if(all.begin(), all.end(), is_other);
+      const auto others = std::ranges::count_if(all, is_other);
       std::erase_if(tensors_, [&](const auto& entry) { return is_other(entry.first); });
       note(concat("uses the ", tensors_text(std::ssize(tensors_)), " under ",
                   in_quotes(removed_ + prefix), " and ignores ", tensors_text(others), ", such as ",
@@ -234,9 +231,8 @@ OfficialWeights official_weights(const TensorMap& tensors, const std::string& pr
 
 bool has_prefix(const std::vector<std::string>& names, const std::string& prefix) {
   const std::string official = official_prefix(prefix);
-  return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
-    return official_name(name).starts_with(official);
-  });
+  return std::ranges::any_of(
+      names, [&](const std::string& name) { return official_name(name).starts_with(official); });
 }
 
 }  // namespace fovea

@@ -100,8 +100,7 @@ class Loader {
 
   void take(const Parameter& p, const Fitted& fitted, bool keep_head) {
     for (const std::string& note : fitted.notes) {
-      const bool is_new =
-          std::find(report_.notes.begin(), report_.notes.end(), note) == report_.notes.end();
+      const bool is_new = std::ranges::find(report_.notes, note) == report_.notes.end();
       if (is_new) report_.notes.push_back(note);
     }
     if (fitted.resized) report_.resized.push_back(p.name);

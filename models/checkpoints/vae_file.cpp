@@ -70,8 +70,7 @@ LoadedVae load_vae_from(const fs::path& path, TensorOptions options) {
   loaded.model = model_as<Vae>(make_model_from_config(config, 0, options, shown));
   const LoadReport report = load_checkpoint(*loaded.model, file, path);
   for (const std::string& note : report.notes) {
-    const bool is_new =
-        std::find(loaded.notes.begin(), loaded.notes.end(), note) == loaded.notes.end();
+    const bool is_new = std::ranges::find(loaded.notes, note) == loaded.notes.end();
     if (is_new) loaded.notes.push_back(note);
   }
   loaded.hash = weights_hash(*loaded.model);
@@ -94,8 +93,8 @@ VaeConfig vae_config_of(const TensorMap& tensors) {
   }
   c.layers_per_block = 1;
   while (find_weight(tensors, block(0, c.layers_per_block)) != nullptr) ++c.layers_per_block;
-  const auto narrow = std::find_if(c.block_out_channels.begin(), c.block_out_channels.end(),
-                                   [&](std::int64_t width) { return width % c.norm_num_groups; });
+  const auto narrow = std::ranges::find_if(
+      c.block_out_channels, [&](std::int64_t width) { return width % c.norm_num_groups; });
   check(narrow == c.block_out_channels.end(), "has a level of ", *narrow,
         " channels, which are not ", c.norm_num_groups,
         " groups for group norm; put diffusers' config.json with norm_num_groups beside it");

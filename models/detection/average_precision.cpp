@@ -65,8 +65,7 @@ class Grouped {
       require_finite(box);
       kept.emplace_back(category->second * images_ + image->second, &box);
     }
-    std::stable_sort(kept.begin(), kept.end(),
-                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::ranges::stable_sort(kept, [](const auto& a, const auto& b) { return a.first < b.first; });
     for (const auto& [group, box] : kept) {
       groups_.push_back(group);
       boxes_.push_back(*box);
@@ -103,8 +102,8 @@ std::vector<Ranked> ranked(const CategoryMatching& images, std::size_t limit) {
     for (std::size_t k = 0; k < count; ++k) all.push_back({i, k});
   }
   const auto score = [&](const Ranked& r) { return images[r.image].scores[r.position]; };
-  std::stable_sort(all.begin(), all.end(),
-                   [&](const Ranked& a, const Ranked& b) { return score(a) > score(b); });
+  std::ranges::stable_sort(all,
+                           [&](const Ranked& a, const Ranked& b) { return score(a) > score(b); });
   return all;
 }
 
@@ -133,7 +132,7 @@ struct Curve {
     std::array<double, kRecallPoints> at{};
     const std::array points = detail::recall_points();
     for (std::size_t i = 0; i < kRecallPoints; ++i) {
-      const auto reached = std::lower_bound(recall.begin(), recall.end(), points[i]);
+      const auto reached = std::ranges::lower_bound(recall, points[i]);
       if (reached == recall.end()) break;
       at[i] = best[static_cast<std::size_t>(reached - recall.begin())];
     }

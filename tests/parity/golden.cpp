@@ -30,8 +30,7 @@ constexpr std::array kTasks{
 };
 
 const TaskRow& row_of(TaskKind task) {
-  return *std::find_if(kTasks.begin(), kTasks.end(),
-                       [&](const TaskRow& row) { return row.task == task; });
+  return *std::ranges::find_if(kTasks, [&](const TaskRow& row) { return row.task == task; });
 }
 
 void check_family(Case& c) {
@@ -80,8 +79,8 @@ Precision parse_precision(std::string_view text) {
 }
 
 bool Report::ok() const {
-  return reason.empty() && std::all_of(results.begin(), results.end(),
-                                       [](const TensorComparison& c) { return c.ok(); });
+  return reason.empty() &&
+         std::ranges::all_of(results, [](const TensorComparison& c) { return c.ok(); });
 }
 
 Report check_file(const std::filesystem::path& path, const Options& options) {
@@ -106,16 +105,16 @@ void print(std::ostream& out, const Report& report) {
   const auto before = out.flags();
   out << std::scientific << std::setprecision(1);
   if (report.ok()) {
-    const auto worst = std::max_element(
-        report.results.begin(), report.results.end(),
+    const auto worst = std::ranges::max_element(
+        report.results,
         [](const TensorComparison& a, const TensorComparison& b) { return used(a) < used(b); });
     out << "ok  " << report.name << "  worst " << worst->error << ' ' << one_line(worst->name)
         << '\n';
   } else if (!report.reason.empty()) {
     out << "FAIL " << report.name << ' ' << one_line(report.reason) << '\n';
   } else {
-    const auto failed = std::count_if(report.results.begin(), report.results.end(),
-                                      [](const TensorComparison& c) { return !c.ok(); });
+    const auto failed =
+        std::ranges::count_if(report.results, [](const TensorComparison& c) { return !c.ok(); });
     out << "FAIL " << report.name << ' ' << failed << (failed == 1 ? " tensor\n" : " tensors\n");
     for (const TensorComparison& c : report.results) {
       if (!c.ok()) out << "  " << one_line(c.name) << ' ' << c.error << " > " << c.bound << '\n';

@@ -32,8 +32,7 @@ std::vector<KeptState> kept_states(const RunPaths& run, std::int64_t last) {
     const std::optional<std::int64_t> step = step_of(entry.path());
     if (step && *step <= last) states.push_back({*step, entry.path()});
   }
-  std::sort(states.begin(), states.end(),
-            [](const KeptState& a, const KeptState& b) { return a.step < b.step; });
+  std::ranges::sort(states, [](const KeptState& a, const KeptState& b) { return a.step < b.step; });
   return states;
 }
 

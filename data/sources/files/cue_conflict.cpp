@@ -90,8 +90,7 @@ class NameReader {
     return found->second;
   }
   [[nodiscard]] std::string other_than(const std::string& name) const {
-    const auto other =
-        std::find_if(names_.begin(), names_.end(), [&](const auto& n) { return n != name; });
+    const auto other = std::ranges::find_if(names_, [&](const auto& n) { return n != name; });
     return other == names_.end() ? name : *other;
   }
 
@@ -116,7 +115,7 @@ CueConflict open_cue_conflict(const fs::path& folder, const std::vector<std::str
     conflicts.push_back(cues);
     result.textures.push_back(cues.texture);
   }
-  const auto empty = std::find(seen.begin(), seen.end(), false);
+  const auto empty = std::ranges::find(seen, false);
   check(empty == seen.end(), folder.string(), ": has no pictures of the category \"",
         empty == seen.end() ? "" : categories[static_cast<std::size_t>(empty - seen.begin())],
         "\", expected a folder of that name with pictures");

@@ -77,8 +77,7 @@ ImageFolder::ImageFolder(const DatasetOptions& options, Split split)
   if (split == Split::test && !options.val_labels.empty()) {
     add_labelled_images(options);
   } else {
-    if (std::all_of(index_.files.begin(), index_.files.end(),
-                    [&](const auto& file) { return is_loose(file); })) {
+    if (std::ranges::all_of(index_.files, [&](const auto& file) { return is_loose(file); })) {
       check_pictures(options, split);
     }
     const ClassList classes = classes_of(options, root_);
@@ -193,8 +192,7 @@ bool ImageFolder::is_loose(const FolderIndex::File& file) const {
 }
 
 std::int64_t ImageFolder::loose_pictures() const {
-  return std::count_if(index_.files.begin(), index_.files.end(),
-                       [&](const auto& file) { return is_loose(file); });
+  return std::ranges::count_if(index_.files, [&](const auto& file) { return is_loose(file); });
 }
 
 std::string ImageFolder::left_out() const {

@@ -73,8 +73,7 @@ Sample Latents::get(std::int64_t index) const {
     } catch (const Error& error) {
       throw ImageError(error.what());
     }
-    const bool finite =
-        std::all_of(planes.begin(), planes.end(), [](float v) { return std::isfinite(v); });
+    const bool finite = std::ranges::all_of(planes, [](float v) { return std::isfinite(v); });
     if (!finite) throw ImageError(describe(index) + ": its moments are not finite");
     interleave(planes, image, set * moments);
   }

@@ -33,9 +33,8 @@ constexpr auto kCompressions = std::to_array<Compression>({{".gz", "gunzip -k"},
 
 const Compression* find_compression(const fs::path& path) {
   const bool is_tar = path.stem().extension() == ".tar" || path.extension() == ".tgz";
-  const auto* const found =
-      std::find_if(kCompressions.begin(), kCompressions.end(),
-                   [&](const Compression& c) { return path.extension() == c.ending; });
+  const auto* const found = std::ranges::find_if(
+      kCompressions, [&](const Compression& c) { return path.extension() == c.ending; });
   return is_tar && found != kCompressions.end() ? found : nullptr;
 }
 
@@ -55,7 +54,7 @@ std::vector<fs::path> files_below(const fs::path& folder, const std::string& par
     const bool fits = !name.starts_with('.') && name.find(part) != std::string::npos;
     if (fits && is_such(entry.path())) found.push_back(entry.path());
   }
-  std::sort(found.begin(), found.end());
+  std::ranges::sort(found);
   return found;
 }
 
@@ -205,16 +204,15 @@ void TarShards::add_notice(const std::string& text) {
 void TarShards::note_training_shards(const std::vector<fs::path>& training) {
   for (const fs::path& shard : paths_) {
     std::error_code ignored;
-    const bool trains = std::any_of(training.begin(), training.end(), [&](const fs::path& other) {
-      return fs::equivalent(shard, other, ignored);
-    });
+    const bool trains = std::ranges::any_of(
+        training, [&](const fs::path& other) { return fs::equivalent(shard, other, ignored); });
     if (trains) return add_notice(shard.string() + ": is also a shard of the training images");
   }
 }
 
 std::size_t TarShards::shard_of(std::int64_t index) const {
   check_index(index, paths_.front().string());
-  return std::upper_bound(begins_.begin(), begins_.end(), index) - begins_.begin() - 1;
+  return std::ranges::upper_bound(begins_, index) - begins_.begin() - 1;
 }
 
 std::int64_t TarShards::label(std::int64_t index) const {

@@ -17,9 +17,8 @@ namespace fovea {
 namespace {
 
 std::string_view name_of_opcode(unsigned char code) {
-  const auto* const found =
-      std::find_if(kPickleOpcodes.begin(), kPickleOpcodes.end(),
-                   [&](const PickleOpcode& opcode) { return opcode.code == code; });
+  const auto* const found = std::ranges::find_if(
+      kPickleOpcodes, [&](const PickleOpcode& opcode) { return opcode.code == code; });
   return found == kPickleOpcodes.end() ? "" : found->name;
 }
 
@@ -301,7 +300,7 @@ class Machine {
   PickleValue& top_of(std::initializer_list<Kind> kinds) {
     code_.require(stack_.size() > floor(), "modifies a value on an empty stack");
     PickleValue& value = pickle_.values[stack_.back()];
-    code_.require(std::find(kinds.begin(), kinds.end(), value.kind) != kinds.end(),
+    code_.require(std::ranges::find(kinds, value.kind) != kinds.end(),
                   "modifies a value that is not modifiable");
     return value;
   }
