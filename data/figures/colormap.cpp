@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <limits>
 
 #include "engine/base/error.h"
+#include "engine/base/text.h"
 
 namespace fovea {
 namespace {
@@ -44,8 +44,11 @@ constexpr Rgb kUnknown = {128, 128, 128};
 Rgb color_at(Palette palette, double share) {
   if (std::isnan(share)) return kUnknown;
   const Stops& stops = palette == Palette::viridis ? kViridis : kDiverging;
-  const double position = std::clamp(share, 0.0, 1.0) * (kStops - 1);
-  const std::size_t i = std::min(static_cast<std::size_t>(position), kStops - 2);
+  return color_between(stops, std::clamp(share, 0.0, 1.0) * (kStops - 1));
+}
+
+Rgb color_between(std::span<const Rgb> stops, double position) {
+  const std::size_t i = std::min(static_cast<std::size_t>(position), stops.size() - 2);
   const double t = position - static_cast<double>(i);
   Rgb color{};
   for (std::size_t c = 0; c < color.size(); ++c) {
@@ -55,9 +58,7 @@ Rgb color_at(Palette palette, double share) {
 }
 
 std::string hex(const Rgb& color) {
-  std::array<char, 8> text{};
-  std::snprintf(text.data(), text.size(), "#%02x%02x%02x", color[0], color[1], color[2]);
-  return text.data();
+  return printf_text("#%02x%02x%02x", color[0], color[1], color[2]);
 }
 
 ColorRange range_of(std::span<const double> values) {

@@ -20,6 +20,8 @@ enum class Palette {
 
 /// The colour at `share` of the palette, from 0 to 1 (clamped; NaN is grey).
 [[nodiscard]] Rgb color_at(Palette palette, double share);
+/// The colour at `position` between stops: 0 for the first, stops.size() - 1 for the last.
+[[nodiscard]] Rgb color_between(std::span<const Rgb> stops, double position);
 /// "#rrggbb".
 [[nodiscard]] std::string hex(const Rgb& color);
 

@@ -16,16 +16,8 @@ namespace {
 
 /// White at 0, a medium blue at a share of 1/4, dark blue at 1; brightness falls monotonically.
 Rgb shade(double share) {
-  constexpr std::array<std::array<double, 3>, 3> stops = {
-      {{255, 255, 255}, {89, 155, 207}, {8, 48, 107}}};
-  const double position = std::sqrt(std::clamp(share, 0.0, 1.0)) * 2;
-  const std::size_t i = position < 1 ? 0 : 1;
-  const double t = position - static_cast<double>(i);
-  Rgb color{};
-  for (std::size_t c = 0; c < 3; ++c) {
-    color[c] = static_cast<std::uint8_t>(std::lround(stops[i][c] * (1 - t) + stops[i + 1][c] * t));
-  }
-  return color;
+  constexpr std::array<Rgb, 3> stops = {{{255, 255, 255}, {89, 155, 207}, {8, 48, 107}}};
+  return color_between(stops, std::sqrt(std::clamp(share, 0.0, 1.0)) * 2);
 }
 
 /// The checked counts and their shares of the row.

@@ -6,19 +6,11 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <cstdio>
 
 #include "engine/base/lists.h"
 
 namespace fovea {
 namespace {
-
-template <class... Args>
-std::string print_to_string(const char* format, Args... args) {
-  std::array<char, 64> text{};
-  const int length = std::snprintf(text.data(), text.size(), format, args...);
-  return {text.data(), static_cast<std::size_t>(std::clamp(length, 0, 63))};
-}
 
 /// std::from_chars on the whole text.
 template <class Number>
@@ -269,16 +261,16 @@ std::string format_duration(double seconds) {
   if (!std::isfinite(seconds) || seconds < 0 || seconds > 1e9) return "?";
   const long s = std::lround(seconds);
   const long minutes = s / 60, hours = minutes / 60, days = hours / 24;
-  if (days > 0) return print_to_string("%ldd %02ld:%02ld", days, hours % 24, minutes % 60);
-  if (hours > 0) return print_to_string("%ld:%02ld:%02ld", hours, minutes % 60, s % 60);
-  if (minutes > 0) return print_to_string("%ld:%02ld", minutes, s % 60);
-  return print_to_string("%lds", s);
+  if (days > 0) return printf_text("%ldd %02ld:%02ld", days, hours % 24, minutes % 60);
+  if (hours > 0) return printf_text("%ld:%02ld:%02ld", hours, minutes % 60, s % 60);
+  if (minutes > 0) return printf_text("%ld:%02ld", minutes, s % 60);
+  return printf_text("%lds", s);
 }
 
 std::string short_number(double value) { return general_text(value, 3); }
 
 std::string three_digits(std::int64_t number) {
-  return print_to_string("%03lld", static_cast<long long>(number));
+  return printf_text("%03lld", static_cast<long long>(number));
 }
 
 }  // namespace fovea

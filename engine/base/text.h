@@ -1,7 +1,9 @@
 // Splitting and joining texts, and converting between numbers and text.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <cstdio>
 #include <ctime>
 #include <optional>
 #include <sstream>
@@ -46,6 +48,13 @@ namespace fovea {
 [[nodiscard]] std::string megabytes_text(std::int64_t bytes);
 /// A time in the local time zone, formatted by strftime().
 [[nodiscard]] std::string local_time_text(std::time_t moment, const char* format);
+/// What printf writes, at most 63 characters of it.
+template <class... Args>
+[[nodiscard]] std::string printf_text(const char* format, Args... args) {
+  std::array<char, 64> text{};
+  std::snprintf(text.data(), text.size(), format, args...);
+  return text.data();
+}
 /// The concatenation of the parts, as written to a stream.
 template <class... Parts>
 [[nodiscard]] std::string concat(const Parts&... parts) {

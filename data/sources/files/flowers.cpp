@@ -2,7 +2,6 @@
 #include "data/sources/files/flowers.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <numeric>
 #include <utility>
 
@@ -79,9 +78,7 @@ std::vector<std::int64_t> read_labels(const fs::path& path) {
 }
 
 std::string file_name(std::int64_t number) {
-  std::array<char, 32> name{};
-  std::snprintf(name.data(), name.size(), "image_%05d.jpg", static_cast<int>(number + 1));
-  return name.data();
+  return printf_text("image_%05d.jpg", static_cast<int>(number + 1));
 }
 
 }  // namespace

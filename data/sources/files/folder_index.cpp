@@ -4,9 +4,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
-#include <cstdio>
 #include <tuple>
 
 #include "data/image.h"
@@ -92,11 +90,7 @@ FolderIndex::Directory parse_directory(std::string_view line, const std::string&
   return directory;
 }
 
-std::string hex(std::uint32_t value) {
-  std::array<char, 9> text{};
-  std::snprintf(text.data(), text.size(), "%08x", static_cast<unsigned>(value));
-  return text.data();
-}
+std::string hex(std::uint32_t value) { return printf_text("%08x", value); }
 
 /// Whether all folders changed well before now. Another change within the resolution of the file
 /// system's clock would go undetected, so a fresher index is not cached.

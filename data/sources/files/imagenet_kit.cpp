@@ -2,10 +2,10 @@
 // map_clsloc.txt in later ones), used as labels in its ground truth.
 #include <array>
 #include <cstdint>
-#include <cstdio>
 
 #include "data/sources/files/picture_labels.h"
 #include "engine/base/error.h"
+#include "engine/base/text.h"
 
 namespace fovea {
 namespace {
@@ -121,10 +121,7 @@ constexpr std::array<std::int32_t, 1000> kFolders = {
 std::string imagenet_folder(std::int64_t kit_number) {
   check(kit_number >= 1 && kit_number <= std::ssize(kFolders), "imagenet_folder: got ", kit_number,
         ", expected 1 to ", kFolders.size());
-  std::array<char, 16> text{};
-  std::snprintf(text.data(), text.size(), "n%08d",
-                static_cast<int>(kFolders[static_cast<std::size_t>(kit_number - 1)]));
-  return text.data();
+  return printf_text("n%08d", kFolders[static_cast<std::size_t>(kit_number - 1)]);
 }
 
 }  // namespace fovea
