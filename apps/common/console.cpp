@@ -20,12 +20,13 @@ std::string scientific(double value) {
 
 /// The settings that differ from the recipe, or with --verbose all settings and their sources.
 std::string settings_of(TrainConfig config, StartingPoint start) {
-  const std::string title = "settings  recipe " + start.recipe;
-  if (config.request.verbose)
-    return title + '\n' + sources_table(fields_of(config), config.sources);
+  if (config.request.verbose) {
+    return "settings and their sources\n" + sources_table(fields_of(config), config.sources);
+  }
   start.config.data.name = config.data.name;
   const std::string table = settings_table(fields_of(config), fields_of(start.config));
-  return title + " (--verbose shows all)" + (table.empty() ? "\n" : ", except for\n" + table);
+  return "settings  recipe " + start.recipe + " (--verbose shows all)" +
+         (table.empty() ? "\n" : ", except for\n" + table);
 }
 
 /// The settings that the config.json of the weights made and nothing overrode, or "".

@@ -299,7 +299,7 @@ std::string sources_table(const Fields& fields, const Sources& sources) {
     if (value.empty()) continue;
     if (field.group != group) out << "  " << field.group << '\n';
     group = field.group;
-    out << "    " << std::left << std::setw(22) << field.name << ' ' << std::setw(22) << value
+    out << "    " << std::left << std::setw(22) << field.name << ' ' << std::setw(24) << value
         << "  " << source_of(sources, field.name) << '\n';
   }
   return out.str();
