@@ -2,13 +2,10 @@
 #include "train/start/resolve.h"
 
 #include "data/sources/files/split_folders.h"
-#include "data/sources/packed/latents.h"
-#include "engine/base/files.h"
 #include "train/run/kept_states.h"
 #include "train/run/run_paths.h"
 #include "train/run/run_state.h"
 #include "train/start/latent_training.h"
-#include "train/start/setup.h"
 #include "train/start/tasks.h"
 
 namespace fovea {
