@@ -201,8 +201,8 @@ std::shared_ptr<const Dataset> subset_of(std::shared_ptr<const Dataset> whole,
 
 std::string notice_of(const Dataset& whole, const Subset::Choice& choice) {
   const std::string before = whole.notice().empty() ? "" : whole.notice() + "; ";
-  return text_of(before, "using ", choice.images.size(), " of ", whole.size(), " images in ",
-                 choice.names.size(), " of ", whole.classes(), " classes");
+  return concat(before, "using ", choice.images.size(), " of ", whole.size(), " images in ",
+                choice.names.size(), " of ", whole.classes(), " classes");
 }
 
 }  // namespace

@@ -231,9 +231,9 @@ Cifar::Cifar(CifarKind kind, const fs::path& data_dir, Split split) : kind_(kind
 
   const std::int64_t official = split == Split::train ? layout.train_records : layout.test_records;
   if (size_ != official) {
-    notice_ = text_of(layout.title, ": ", folder.string(), " has ", size_,
-                      split == Split::train ? " training" : " test",
-                      " images, the official set has ", official);
+    notice_ = concat(layout.title, ": ", folder.string(), " has ", size_,
+                     split == Split::train ? " training" : " test",
+                     " images, the official set has ", official);
   }
 }
 
