@@ -152,15 +152,17 @@ void ConfigReader::read_pair(std::string_view key, std::array<double, 2>& value,
   value = {(*found)[0].get<double>(), (*found)[1].get<double>()};
 }
 
-void ConfigReader::read(std::string_view key, std::vector<std::int64_t>& value) {
+void ConfigReader::read(std::string_view key, std::vector<std::int64_t>& value, std::int64_t least,
+                        std::int64_t most) {
   const json* found = find(key);
   if (found == nullptr) return;
-  const std::string expected = "a list of integers from -2^24 to 2^24";
-  if (!found->is_array()) refuse(key, *found, expected);
+  const std::string expected =
+      "integers from " + std::to_string(least) + " to " + std::to_string(most);
+  if (!found->is_array()) refuse(key, *found, "a list of " + expected);
   value.clear();
   for (const json& item : *found) {
     const std::optional<std::int64_t> number = whole_number(item);
-    if (!number || std::abs(*number) > 1 << 24) refuse(key, *found, expected);
+    if (!number || *number < least || *number > most) refuse(key, item, expected);
     value.push_back(*number);
   }
 }

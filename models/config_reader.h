@@ -18,6 +18,7 @@ class ConfigReader {
  public:
   ConfigReader(std::string where, const nlohmann::json& object);
 
+  [[nodiscard]] bool contains(std::string_view key) { return find(key) != nullptr; }
   /// Throws if the key is missing.
   void require(std::string_view key) const;
 
@@ -41,8 +42,9 @@ class ConfigReader {
   void read_size(std::string_view key, std::array<std::int64_t, 2>& value, std::int64_t least = 1);
   /// Two numbers, each in [least, bound).
   void read_pair(std::string_view key, std::array<double, 2>& value, double least, double bound);
-  /// A list of integers in [-2^24, 2^24].
-  void read(std::string_view key, std::vector<std::int64_t>& value);
+  /// A list of integers in [least, most].
+  void read(std::string_view key, std::vector<std::int64_t>& value, std::int64_t least = -(1 << 24),
+            std::int64_t most = 1 << 24);
   /// True if the key exists and is null. A key that is not null must still be read.
   [[nodiscard]] bool is_null(std::string_view key);
 

@@ -21,9 +21,9 @@ struct CPVTConfig {
   PegStackConfig pegs{.positions = {0}, .peg = {}};
 };
 
+void visit(ConfigFields& v, CPVTConfig& c);
 /// Strict, like read_vit_config().
 [[nodiscard]] CPVTConfig read_cpvt_config(const nlohmann::json& config);
-[[nodiscard]] nlohmann::json to_json(const CPVTConfig& c);
 
 class CPVT : public Classifier {
  public:

@@ -1,4 +1,4 @@
-// Reading and writing the configuration of CPVT as JSON.
+// The settings of CPVT.
 #include <nlohmann/json.hpp>
 
 #include "models/cpvt.h"
@@ -21,35 +21,24 @@ void check_first_table(const CPVTConfig& c) {
 
 }  // namespace
 
+void visit(ConfigFields& v, CPVTConfig& c) {
+  visit(v, c.image);
+  visit(v, c.encoder);
+  v("num_classes", &c.num_classes, {0});
+  visit_pooling(v, c.tokens.class_token, c.global_pool);
+  visit_tables(v, c.tokens);
+  visit_relative(v, c.tokens.pos_embed, c.encoder);
+  visit(v, c.pegs);
+}
+
 CPVTConfig read_cpvt_config(const json& config) {
-  CPVTConfig c;
-  ConfigReader r("cpvt config", config);
-  read_image(r, c.image);
-  read_encoder(r, c.encoder);
-  r.read("num_classes", c.num_classes, 0);
-  read_pooling(r, c.tokens.class_token, c.global_pool);
-  read_positions(r, c.tokens.pos_embed, c.encoder);
-  r.read("pos_embed_qk_first", c.tokens.pos_embed_qk_first);
-  read_pegs(r, c.pegs);
-  r.finish();
+  const auto c = read_config<CPVTConfig>("cpvt config", config);
   check_sizes("cpvt config", c.image, c.encoder);
   check_positions("cpvt config", c.tokens.pos_embed, c.encoder);
   check_pooling("cpvt config", c.tokens.class_token, c.global_pool);
   check_pegs("cpvt config", c.pegs, c.image, c.encoder);
   check_first_table(c);
   return c;
-}
-
-json to_json(const CPVTConfig& c) {
-  json config;
-  write_image(config, c.image);
-  write_encoder(config, c.encoder);
-  config["num_classes"] = c.num_classes;
-  write_pooling(config, c.tokens.class_token, c.global_pool);
-  write_positions(config, c.tokens.pos_embed, c.encoder);
-  config["pos_embed_qk_first"] = c.tokens.pos_embed_qk_first;
-  write_pegs(config, c.pegs);
-  return config;
 }
 
 }  // namespace fovea

@@ -20,9 +20,9 @@ struct DeformableDetrConfig {
   bool norm_free_cells = false;
 };
 
+void visit(ConfigFields& v, DeformableDetrConfig& c);
 /// Strict: throws on unknown keys, values out of range and settings that do not fit together.
 [[nodiscard]] DeformableDetrConfig read_deformable_detr_config(const nlohmann::json& config);
-[[nodiscard]] nlohmann::json to_json(const DeformableDetrConfig& c);
 
 /// The 1 x 1 convolution from the backbone's channels to the transformer's width, and a group norm
 /// of 32 groups.

@@ -23,9 +23,9 @@ struct DeiTConfig {
   double pos_drop_rate = 0;
 };
 
+void visit(ConfigFields& v, DeiTConfig& c);
 /// Strict, like read_vit_config().
 [[nodiscard]] DeiTConfig read_deit_config(const nlohmann::json& config);
-[[nodiscard]] nlohmann::json to_json(const DeiTConfig& c);
 
 class DeiT : public Classifier {
  public:

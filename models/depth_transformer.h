@@ -25,9 +25,9 @@ struct DepthConfig {
   DepthLoss loss = DepthLoss::l1;
 };
 
+void visit(ConfigFields& v, DepthConfig& c);
 /// Strict, like read_vit_config().
 [[nodiscard]] DepthConfig read_depth_config(const nlohmann::json& config);
-[[nodiscard]] nlohmann::json to_json(const DepthConfig& c);
 
 class DepthTransformer : public Model {
  public:

@@ -6,10 +6,11 @@
 #include <vector>
 
 #include "engine/base/names.h"
-#include "models/config_reader.h"
 #include "models/resnet.h"
 
 namespace fovea {
+
+class ConfigFields;
 
 /// Where the encoder's positions come from.
 enum class EncoderPos {
@@ -43,11 +44,11 @@ struct DetectorConfig {
   bool peg_mask_input = false;  ///< a PEG sees zeros at tokens on padding
 };
 
-/// Reads these settings. Throws for values out of range and for settings that do not fit together;
-/// the caller finishes the reader.
-void read_detector(ConfigReader& r, DetectorConfig& c);
+void visit(ConfigFields& v, ResNetConfig& c);
+void visit(ConfigFields& v, DetectorConfig& c);
+/// Throws for settings that do not fit together.
+void check_detector(const DetectorConfig& c);
 /// Removes a preset's settings of a ResNet, for which another backbone has no use.
 void drop_resnet_settings(nlohmann::json& config);
-void write_detector(nlohmann::json& config, const DetectorConfig& c);
 
 }  // namespace fovea

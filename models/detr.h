@@ -17,9 +17,9 @@ struct DetrConfig {
   double eos_coef = 0.1;  ///< weight of "no object" in the loss
 };
 
+void visit(ConfigFields& v, DetrConfig& c);
 /// Strict: throws on unknown keys, values out of range and settings that do not fit together.
 [[nodiscard]] DetrConfig read_detr_config(const nlohmann::json& config);
-[[nodiscard]] nlohmann::json to_json(const DetrConfig& c);
 
 class Detr : public Detector {
  public:

@@ -30,9 +30,9 @@ struct DitConfig {
   }
 };
 
+void visit(ConfigFields& v, DitConfig& c);
 /// Strict: throws on unknown keys, values out of range and sizes that do not divide.
 [[nodiscard]] DitConfig read_dit_config(const nlohmann::json& config);
-[[nodiscard]] nlohmann::json to_json(const DitConfig& c);
 
 class Dit : public Model {
  public:

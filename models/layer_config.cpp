@@ -1,44 +1,23 @@
-// Reading and writing the settings shared by several model families as JSON.
+// Fields and checks of the settings that several model families share.
 #include "models/layer_config.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 namespace fovea {
-
-using nlohmann::json;
-
 namespace {
 
-void read_block(ConfigReader& r, EncoderConfig& c) {
-  r.read_choice("block_fn", c.block_fn);
-  r.read_choice("attn_layer", c.attn_layer);
-  r.read_choice("mlp_layer", c.mlp_layer);
-  r.read_choice("act_layer", c.act_layer);
-  r.read_choice("norm_layer", c.norm_layer);
-  if (!r.is_null("init_values")) r.read("init_values", c.init_values, 0, 1e6);
-  r.read("proj_bias", c.proj_bias);
-  r.read("qk_norm", c.qk_norm);
-  r.read("scale_attn_norm", c.scale_attn_norm);
-  r.read("scale_mlp_norm", c.scale_mlp_norm);
-}
-
-/// Writes the settings that differ from the plain block's.
-void write_block(json& config, const EncoderConfig& c) {
-  const EncoderConfig plain;
-  const auto write = [&](const char* key, const auto& value, const auto& usual) {
-    if (value != usual) config[key] = value;
-  };
-  write("block_fn", name_of(c.block_fn), name_of(plain.block_fn));
-  write("attn_layer", name_of(c.attn_layer), name_of(plain.attn_layer));
-  write("mlp_layer", name_of(c.mlp_layer), name_of(plain.mlp_layer));
-  write("act_layer", name_of(c.act_layer), name_of(plain.act_layer));
-  write("norm_layer", name_of(c.norm_layer), name_of(plain.norm_layer));
-  write("init_values", c.init_values, plain.init_values);
-  write("proj_bias", c.proj_bias, plain.proj_bias);
-  write("qk_norm", c.qk_norm, plain.qk_norm);
-  write("scale_attn_norm", c.scale_attn_norm, plain.scale_attn_norm);
-  write("scale_mlp_norm", c.scale_mlp_norm, plain.scale_mlp_norm);
+/// Settings in which few models differ from the plain block.
+void visit_block(ConfigFields& v, EncoderConfig& c) {
+  v("block_fn", &c.block_fn, {.sparse = true});
+  v("attn_layer", &c.attn_layer, {.sparse = true});
+  v("mlp_layer", &c.mlp_layer, {.sparse = true});
+  v("act_layer", &c.act_layer, {.sparse = true});
+  v("norm_layer", &c.norm_layer, {.sparse = true});
+  v("init_values", &c.init_values, {.low = 0, .high = 1e6, .nullable = true, .sparse = true});
+  v("proj_bias", &c.proj_bias, {.sparse = true});
+  v("qk_norm", &c.qk_norm, {.sparse = true});
+  v("scale_attn_norm", &c.scale_attn_norm, {.sparse = true});
+  v("scale_mlp_norm", &c.scale_mlp_norm, {.sparse = true});
 }
 
 /// The parallel blocks of ViT-22B have one linear layer for attention and MLP.
@@ -65,42 +44,80 @@ void check_block(const std::string& where, const EncoderConfig& c) {
 
 }  // namespace
 
-void read_image(ConfigReader& r, PatchConfig& c) {
-  r.require("img_size");
-  r.read_size("img_size", c.img_size);
-  r.read("patch_size", c.patch_size, 1, 65536);
-  r.read("in_chans", c.in_chans, 1, 65536);
+ConfigField& visit_img_size(ConfigFields& v, std::array<std::int64_t, 2>& img_size) {
+  return v("img_size", &img_size).flag("Model", "input size, N or HxW (default: the model's)");
 }
 
-void read_widths(ConfigReader& r, EncoderConfig& c) {
-  for (const char* key : {"embed_dim", "depth", "num_heads"}) r.require(key);
-  r.read("embed_dim", c.embed_dim, 1, 1 << 20);
-  r.read("depth", c.depth, 0, 10000);
-  r.read("num_heads", c.num_heads, 1, 1 << 20);
-  r.read("mlp_ratio", c.mlp_ratio, 0, 1024);
+void visit(ConfigFields& v, PatchConfig& c) {
+  visit_img_size(v, c.img_size).rule.required = true;
+  v("patch_size", &c.patch_size, {1, 65536}).flag("Model", "side of the square patches");
+  v("in_chans", &c.in_chans, {1, 65536});
 }
 
-void read_encoder(ConfigReader& r, EncoderConfig& c) {
-  read_widths(r, c);
-  r.read("qkv_bias", c.qkv_bias);
-  r.read("norm_eps", c.norm_eps, 0, 1);
-  r.read("drop_path", c.drop_path, 0, 0.999);
-  r.read("attn_drop_rate", c.attn_drop_rate, 0, 0.999);
-  r.read("proj_drop_rate", c.proj_drop_rate, 0, 0.999);
-  read_block(r, c);
+void visit_widths(ConfigFields& v, EncoderConfig& c) {
+  v("embed_dim", &c.embed_dim, {.high = 1 << 20, .required = true})
+      .flag("Model", "width of the tokens");
+  v("depth", &c.depth, {.low = 0, .high = 10000, .required = true})
+      .flag("Model", "number of blocks");
+  v("num_heads", &c.num_heads, {.high = 1 << 20, .required = true})
+      .flag("Model", "attention heads");
+  v("mlp_ratio", &c.mlp_ratio, {0, 1024})
+      .flag("Model", "hidden width of the MLP divided by the token width");
 }
 
-void read_positions(ConfigReader& r, PosEmbed& pos_embed, EncoderConfig& c) {
-  r.read_choice("pos_embed", pos_embed);
-  bool irpe = false;
-  r.read("irpe", irpe);
-  if (pos_embed == PosEmbed::rpe2d) c.relative = RelativePosition::rpe2d;
-  if (irpe) c.relative = RelativePosition::irpe;
+void visit(ConfigFields& v, EncoderConfig& c) {
+  visit_widths(v, c);
+  v("qkv_bias", &c.qkv_bias);
+  v("norm_eps", &c.norm_eps, {0, 1});
+  v("drop_path", &c.drop_path, kRate);
+  v("attn_drop_rate", &c.attn_drop_rate, kSparseRate);
+  v("proj_drop_rate", &c.proj_drop_rate, kSparseRate);
+  visit_block(v, c);
 }
 
-void read_pooling(ConfigReader& r, bool& class_token, Pooling& global_pool) {
-  r.read("class_token", class_token);
-  r.read_choice("global_pool", global_pool);
+void visit_class_token(ConfigFields& v, bool& class_token) {
+  v("class_token", &class_token).flag("Model", "use a class token");
+}
+
+void visit_pooling(ConfigFields& v, bool& class_token, Pooling& global_pool) {
+  visit_class_token(v, class_token);
+  v("global_pool", &global_pool).flag("Model", "input of the head", {"gp"});
+}
+
+void visit_pos_embed(ConfigFields& v, PosEmbed& pos_embed) {
+  v("pos_embed", &pos_embed).flag("Model", "position encoding of the tokens");
+}
+
+void visit_tables(ConfigFields& v, TokenEmbeddingConfig& c) {
+  visit_pos_embed(v, c.pos_embed);
+  v("pos_embed_qk_first", &c.pos_embed_qk_first)
+      .flag("Model", "ViT, CPVT: add the position embedding to block 0's queries and keys only");
+}
+
+void visit_relative(ConfigFields& v, const PosEmbed& pos_embed, EncoderConfig& c) {
+  const auto is_irpe = [&c] { return c.relative == RelativePosition::irpe; };
+  const auto set_irpe = [&c](bool on) {
+    c.relative = on ? RelativePosition::irpe : RelativePosition::none;
+  };
+  v("irpe", Access<bool>(is_irpe, set_irpe))
+      .flag("Model", "ViT, CPVT: contextual relative positions on the keys");
+  v.derive([&pos_embed, &c] {
+    const bool is_free = c.relative == RelativePosition::none;
+    if (pos_embed == PosEmbed::rpe2d && is_free) c.relative = RelativePosition::rpe2d;
+  });
+}
+
+void visit(ConfigFields& v, PegStackConfig& c) {
+  v("peg_positions", &c.positions, {.low = -1})
+      .flag("CPVT", "PEGs after these blocks, -1: before the first");
+  v.derive([&c] { std::sort(c.positions.begin(), c.positions.end()); });
+  v("peg_stack", &c.stack, {1, 1000}).flag("CPVT", "consecutive PEGs at each position");
+  v("peg_kernel", &c.peg.kernel, {1, 1001}).flag("CPVT", "side of the kernel, odd");
+  v("peg_padding", &c.peg.padding).flag("CPVT", "padding; without it the grid shrinks");
+  v("peg_conv", &c.peg.conv).flag("CPVT", "kind of convolution");
+  v("peg_residual", &c.peg.residual).flag("CPVT", "PEG(x) = conv(x) + x");
+  v("peg_frozen", &c.peg.frozen).flag("CPVT", "do not train the PEGs");
+  v("peg_init", &c.peg.init).flag("CPVT", "initial values");
 }
 
 void check_sizes(const std::string& where, const PatchConfig& image, const EncoderConfig& c) {
@@ -131,52 +148,6 @@ void check_pooling(const std::string& where, bool class_token, Pooling global_po
         ": global_pool token needs class_token true");
 }
 
-void write_image(json& config, const PatchConfig& c) {
-  config["img_size"] = c.img_size;
-  config["patch_size"] = c.patch_size;
-  config["in_chans"] = c.in_chans;
-  if (c.crop_to_patches) config["crop_to_patches"] = true;
-}
-
-void write_widths(json& config, const EncoderConfig& c) {
-  config["embed_dim"] = c.embed_dim;
-  config["depth"] = c.depth;
-  config["num_heads"] = c.num_heads;
-  config["mlp_ratio"] = c.mlp_ratio;
-}
-
-void write_encoder(json& config, const EncoderConfig& c) {
-  write_widths(config, c);
-  config["qkv_bias"] = c.qkv_bias;
-  config["norm_eps"] = c.norm_eps;
-  config["drop_path"] = c.drop_path;
-  if (c.attn_drop_rate > 0) config["attn_drop_rate"] = c.attn_drop_rate;
-  if (c.proj_drop_rate > 0) config["proj_drop_rate"] = c.proj_drop_rate;
-  write_block(config, c);
-}
-
-void write_positions(json& config, PosEmbed pos_embed, const EncoderConfig& c) {
-  config["pos_embed"] = name_of(pos_embed);
-  config["irpe"] = c.relative == RelativePosition::irpe;
-}
-
-void write_pooling(json& config, bool class_token, Pooling global_pool) {
-  config["class_token"] = class_token;
-  config["global_pool"] = name_of(global_pool);
-}
-
-void read_pegs(ConfigReader& r, PegStackConfig& c) {
-  r.read("peg_positions", c.positions);
-  std::sort(c.positions.begin(), c.positions.end());
-  r.read("peg_stack", c.stack, 1, 1000);
-  r.read("peg_kernel", c.peg.kernel, 1, 1001);
-  r.read_choice("peg_padding", c.peg.padding);
-  r.read_choice("peg_conv", c.peg.conv);
-  r.read("peg_residual", c.peg.residual);
-  r.read("peg_frozen", c.peg.frozen);
-  r.read_choice("peg_init", c.peg.init);
-}
-
 void check_pegs(const std::string& where, const PegStackConfig& c, const PatchConfig& image,
                 const EncoderConfig& encoder) {
   check(c.peg.kernel % 2 == 1, where, ": peg_kernel: got ", c.peg.kernel,
@@ -193,17 +164,6 @@ void check_pegs(const std::string& where, const PegStackConfig& c, const PatchCo
   const auto [height, width] = image.grid();
   check(std::min(height, width) > 2 * c.peg.margin() * pegs, where, ": ", pegs, " PEGs of kernel ",
         c.peg.kernel, " without padding leave nothing of a grid of ", height, "x", width);
-}
-
-void write_pegs(json& config, const PegStackConfig& c) {
-  config["peg_positions"] = c.positions;
-  config["peg_stack"] = c.stack;
-  config["peg_kernel"] = c.peg.kernel;
-  config["peg_padding"] = name_of(c.peg.padding);
-  config["peg_conv"] = name_of(c.peg.conv);
-  config["peg_residual"] = c.peg.residual;
-  config["peg_frozen"] = c.peg.frozen;
-  config["peg_init"] = name_of(c.peg.init);
 }
 
 }  // namespace fovea

@@ -1,30 +1,42 @@
-// Settings shared by several model families, read from and written to JSON.
+// Settings shared by several model families: their fields, and checks that they fit together.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "models/config_reader.h"
+#include "models/config_fields.h"
 #include "models/layers/block.h"
 #include "models/layers/patch_embed.h"
 #include "models/layers/peg_stack.h"
 #include "models/layers/pooling.h"
-#include "models/layers/pos_embed.h"
+#include "models/layers/token_embedding.h"
 
 namespace fovea {
 
-/// Reads img_size (required), patch_size, in_chans.
-void read_image(ConfigReader& r, PatchConfig& c);
-/// Reads embed_dim, depth, num_heads (all required), mlp_ratio.
-void read_widths(ConfigReader& r, EncoderConfig& c);
-/// Reads these, qkv_bias, norm_eps, drop_path, and the settings of other forms of blocks.
-void read_encoder(ConfigReader& r, EncoderConfig& c);
-/// Reads pos_embed and irpe; together they determine the relative positions in attention.
-void read_positions(ConfigReader& r, PosEmbed& pos_embed, EncoderConfig& c);
-/// Reads class_token, global_pool.
-void read_pooling(ConfigReader& r, bool& class_token, Pooling& global_pool);
-/// Reads peg_positions (sorted), peg_stack, peg_kernel, peg_padding and so on.
-void read_pegs(ConfigReader& r, PegStackConfig& c);
+/// For dropout rates.
+inline constexpr ConfigField::Rule kRate{.low = 0, .high = 0.999};
+inline constexpr ConfigField::Rule kSparseRate{.low = 0, .high = 0.999, .sparse = true};
+
+/// img_size.
+ConfigField& visit_img_size(ConfigFields& v, std::array<std::int64_t, 2>& img_size);
+/// img_size (required), patch_size, in_chans.
+void visit(ConfigFields& v, PatchConfig& c);
+/// embed_dim, depth, num_heads (all required), mlp_ratio.
+void visit_widths(ConfigFields& v, EncoderConfig& c);
+/// These, qkv_bias, norm_eps, drop_path, and the settings of other forms of blocks.
+void visit(ConfigFields& v, EncoderConfig& c);
+/// class_token.
+void visit_class_token(ConfigFields& v, bool& class_token);
+/// class_token, global_pool.
+void visit_pooling(ConfigFields& v, bool& class_token, Pooling& global_pool);
+/// pos_embed.
+void visit_pos_embed(ConfigFields& v, PosEmbed& pos_embed);
+/// pos_embed, pos_embed_qk_first.
+void visit_tables(ConfigFields& v, TokenEmbeddingConfig& c);
+/// irpe; with pos_embed it determines the relative positions in attention.
+void visit_relative(ConfigFields& v, const PosEmbed& pos_embed, EncoderConfig& c);
+/// peg_positions (in any order), peg_stack, peg_kernel, peg_padding and so on.
+void visit(ConfigFields& v, PegStackConfig& c);
+
 /// Throws unless the image divides into whole patches, the width into whole heads, and the parts of
 /// a block fit together.
 void check_sizes(const std::string& where, const PatchConfig& image, const EncoderConfig& c);
@@ -36,12 +48,5 @@ void check_pooling(const std::string& where, bool class_token, Pooling global_po
 /// padding leave no grid.
 void check_pegs(const std::string& where, const PegStackConfig& c, const PatchConfig& image,
                 const EncoderConfig& encoder);
-
-void write_image(nlohmann::json& config, const PatchConfig& c);
-void write_widths(nlohmann::json& config, const EncoderConfig& c);
-void write_encoder(nlohmann::json& config, const EncoderConfig& c);
-void write_positions(nlohmann::json& config, PosEmbed pos_embed, const EncoderConfig& c);
-void write_pooling(nlohmann::json& config, bool class_token, Pooling global_pool);
-void write_pegs(nlohmann::json& config, const PegStackConfig& c);
 
 }  // namespace fovea

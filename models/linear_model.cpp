@@ -3,23 +3,19 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/config_reader.h"
+#include "models/layer_config.h"
 #include "ops/view.h"
 
 namespace fovea {
 
-LinearModelConfig read_linear_config(const nlohmann::json& config) {
-  LinearModelConfig c;
-  ConfigReader r("linear config", config);
-  r.read_size("img_size", c.img_size);
-  r.read("in_chans", c.in_chans, 1, 65536);
-  r.read("num_classes", c.num_classes, 1);
-  r.finish();
-  return c;
+void visit(ConfigFields& v, LinearModelConfig& c) {
+  visit_img_size(v, c.img_size);
+  v("in_chans", &c.in_chans, {1, 65536});
+  v("num_classes", &c.num_classes);
 }
 
-nlohmann::json to_json(const LinearModelConfig& c) {
-  return {{"img_size", c.img_size}, {"in_chans", c.in_chans}, {"num_classes", c.num_classes}};
+LinearModelConfig read_linear_config(const nlohmann::json& config) {
+  return read_config<LinearModelConfig>("linear config", config);
 }
 
 LinearModel::LinearModel(ModelInfo info, const LinearModelConfig& c, std::uint64_t seed,

@@ -16,8 +16,8 @@ struct LinearModelConfig {
   std::int64_t num_classes = 10;
 };
 
+void visit(ConfigFields& v, LinearModelConfig& c);
 [[nodiscard]] LinearModelConfig read_linear_config(const nlohmann::json& config);
-[[nodiscard]] nlohmann::json to_json(const LinearModelConfig& c);
 
 class LinearModel : public Classifier {
  public:

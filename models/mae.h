@@ -32,10 +32,10 @@ struct MaeConfig {
   }
 };
 
+void visit(ConfigFields& v, MaeConfig& c);
 /// Strict: throws on unknown keys, values out of range, sizes that do not divide, and a mask ratio
 /// that masks none or all of the patches.
 [[nodiscard]] MaeConfig read_mae_config(const nlohmann::json& config);
-[[nodiscard]] nlohmann::json to_json(const MaeConfig& c);
 
 /// Selects the visible patches by noise [B, N]: the `kept` lowest values, in ascending order.
 struct Masking {

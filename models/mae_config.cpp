@@ -1,28 +1,13 @@
-// Reading and writing the configuration of MAE as JSON.
+// The settings of MAE.
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "models/layer_config.h"
 #include "models/mae.h"
 
 namespace fovea {
 namespace {
-
-using nlohmann::json;
-
-/// Settings without a decoder key are taken from the encoder, except for the rates of dropout.
-EncoderConfig read_decoder(ConfigReader& r, const EncoderConfig& encoder,
-                           const EncoderConfig& usual) {
-  EncoderConfig c = encoder;
-  c.embed_dim = usual.embed_dim;
-  c.depth = usual.depth;
-  c.num_heads = usual.num_heads;
-  c.drop_path = c.attn_drop_rate = c.proj_drop_rate = 0;
-  r.read("decoder_embed_dim", c.embed_dim, 1, 1 << 20);
-  r.read("decoder_depth", c.depth, 1, 10000);
-  r.read("decoder_num_heads", c.num_heads, 1, 1 << 20);
-  return c;
-}
 
 /// Largest mask ratio of four digits that leaves one visible patch; rounding may exclude 1 - 1/N.
 double largest_ratio(MaeConfig c) {
@@ -45,16 +30,31 @@ void check_mask(const MaeConfig& c) {
 
 }  // namespace
 
-MaeConfig read_mae_config(const json& config) {
-  MaeConfig c;
-  ConfigReader r("mae config", config);
-  read_image(r, c.image);
-  read_encoder(r, c.encoder);
-  c.decoder = read_decoder(r, c.encoder, c.decoder);
-  r.read_choice("pos_embed", c.pos_embed);
-  r.read("mask_ratio", c.mask_ratio, 0, 1);
-  r.read("norm_pix_loss", c.norm_pix_loss);
-  r.finish();
+void visit(ConfigFields& v, MaeConfig& c) {
+  visit(v, c.image);
+  visit(v, c.encoder);
+  visit_pos_embed(v, c.pos_embed);
+  v("mask_ratio", &c.mask_ratio, {0, 1})
+      .flag("MAE", "fraction of the patches hidden from the encoder");
+  v("norm_pix_loss", &c.norm_pix_loss)
+      .flag("MAE", "normalise each target patch to zero mean and unit variance");
+  v("decoder_embed_dim", &c.decoder.embed_dim, {1, 1 << 20})
+      .flag("MAE", "width of the decoder's tokens");
+  v("decoder_depth", &c.decoder.depth, {1, 10000}).flag("MAE", "blocks of the decoder");
+  v("decoder_num_heads", &c.decoder.num_heads, {1, 1 << 20})
+      .flag("MAE", "attention heads of the decoder");
+  // The decoder's other settings are the encoder's, without dropout.
+  v.derive([&c] {
+    const EncoderConfig own = std::exchange(c.decoder, c.encoder);
+    c.decoder.embed_dim = own.embed_dim;
+    c.decoder.depth = own.depth;
+    c.decoder.num_heads = own.num_heads;
+    c.decoder.drop_path = c.decoder.attn_drop_rate = c.decoder.proj_drop_rate = 0;
+  });
+}
+
+MaeConfig read_mae_config(const nlohmann::json& config) {
+  const auto c = read_config<MaeConfig>("mae config", config);
   check(c.pos_embed == PosEmbed::sincos || c.pos_embed == PosEmbed::learned,
         "mae config: pos_embed: got ", name_of(c.pos_embed), ", expected sincos or learned");
   check_sizes("mae config", c.image, c.encoder);
@@ -65,19 +65,6 @@ MaeConfig read_mae_config(const json& config) {
   check(!c.norm_pix_loss || c.patch_values() > 1,
         "mae config: norm_pix_loss: a patch with one value has no variance");
   return c;
-}
-
-json to_json(const MaeConfig& c) {
-  json config;
-  write_image(config, c.image);
-  write_encoder(config, c.encoder);
-  config["decoder_embed_dim"] = c.decoder.embed_dim;
-  config["decoder_depth"] = c.decoder.depth;
-  config["decoder_num_heads"] = c.decoder.num_heads;
-  config["pos_embed"] = name_of(c.pos_embed);
-  config["mask_ratio"] = c.mask_ratio;
-  config["norm_pix_loss"] = c.norm_pix_loss;
-  return config;
 }
 
 }  // namespace fovea

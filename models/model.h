@@ -17,6 +17,8 @@
 
 namespace fovea {
 
+class ConfigFields;  // models/config_fields.h: the settings of a family
+
 /// Description of a model for the data pipeline and the reports.
 struct ModelInfo {
   std::string name;  ///< registry name

@@ -45,9 +45,9 @@ struct PerViTConfig {
   [[nodiscard]] std::int64_t tokens() const { return position.grid * position.grid; }
 };
 
+void visit(ConfigFields& v, PerViTConfig& c);
 /// Strict: throws on unknown keys, values out of range and sizes that do not divide.
 [[nodiscard]] PerViTConfig read_pervit_config(const nlohmann::json& config);
-[[nodiscard]] nlohmann::json to_json(const PerViTConfig& c);
 
 /// x + attention(norm1(cpe(x))), then res_path(x) + mlp(norm2(x)): [B, N, D] -> [B, N, D']. The
 /// last block of a stage changes the width. The skip connection bypasses the CPE.

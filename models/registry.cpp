@@ -3,13 +3,14 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "engine/base/files.h"
 #include "engine/base/json.h"
 #include "engine/base/names.h"
 #include "engine/base/system_memory.h"
 #include "engine/base/text.h"
-#include "models/config_reader.h"
+#include "models/config_fields.h"
 #include "models/cpvt.h"
 #include "models/deformable_detr.h"
 #include "models/deit.h"
@@ -50,94 +51,60 @@ ModelInfo info_of(const BuildRequest& request, json config) {
   return info;
 }
 
-std::unique_ptr<Model> build_vit(const json& config, const BuildRequest& r) {
-  json settings = config;
-  if (r.family == "pit" && !config.contains("patch_size")) settings["patch_size"] = 1;
-  const ViTConfig c = read_vit_config(settings);
-  const ModelInfo info = info_of(r, to_json(c));
+template <class M, class Config>
+std::unique_ptr<Model> construct(const ModelInfo& info, const Config& c, const BuildRequest& r) {
+  return std::make_unique<M>(info, c, r.seed, r.options);
+}
+
+template <>
+std::unique_ptr<Model> construct<ViT>(const ModelInfo& info, const ViTConfig& c, const BuildRequest& r) {
   if (c.permutation) return std::make_unique<PermutedViT>(info, c, r.seed, r.options);
   return std::make_unique<ViT>(info, c, r.seed, r.options);
 }
 
 /// A DeiT without distillation token is a ViT with the same settings.
-std::unique_ptr<Model> build_deit(const json& config, const BuildRequest& r) {
-  const DeiTConfig c = read_deit_config(config);
-  const ModelInfo info = info_of(r, to_json(c));
+template <>
+std::unique_ptr<Model> construct<DeiT>(const ModelInfo& info, const DeiTConfig& c,
+                                       const BuildRequest& r) {
   if (c.distilled) return std::make_unique<DeiT>(info, c, r.seed, r.options);
-  ViTConfig plain;
-  plain.image = c.image;
-  plain.encoder = c.encoder;
-  plain.head.num_classes = c.num_classes;
-  plain.head.drop_rate = c.drop_rate;
-  plain.tokens.pos_drop_rate = c.pos_drop_rate;
-  return std::make_unique<ViT>(info, plain, r.seed, r.options);
+  json settings = write_config(c);
+  settings.erase("distilled");
+  return construct<ViT>(info, read_vit_config(settings), r);
 }
 
-std::unique_ptr<Model> build_pervit(const json& config, const BuildRequest& r) {
-  const PerViTConfig c = read_pervit_config(config);
-  return std::make_unique<PerViT>(info_of(r, to_json(c)), c, r.seed, r.options);
-}
-
-std::unique_ptr<Model> build_cpvt(const json& config, const BuildRequest& r) {
-  const CPVTConfig c = read_cpvt_config(config);
-  return std::make_unique<CPVT>(info_of(r, to_json(c)), c, r.seed, r.options);
-}
-
-std::unique_ptr<Model> build_mae(const json& config, const BuildRequest& r) {
-  const MaeConfig c = read_mae_config(config);
-  return std::make_unique<Mae>(info_of(r, to_json(c)), c, r.seed, r.options);
-}
-
-std::unique_ptr<Model> build_dit(const json& config, const BuildRequest& r) {
-  const DitConfig c = read_dit_config(config);
-  return std::make_unique<Dit>(info_of(r, to_json(c)), c, r.seed, r.options);
-}
-
-std::unique_ptr<Model> build_vae(const json& config, const BuildRequest& r) {
-  const VaeConfig c = read_vae_config(config);
-  return std::make_unique<Vae>(info_of(r, to_json(c)), c, r.seed, r.options);
-}
-
-std::unique_ptr<Model> build_depth(const json& config, const BuildRequest& r) {
-  const DepthConfig c = read_depth_config(config);
-  return std::make_unique<DepthTransformer>(info_of(r, to_json(c)), c, r.seed, r.options);
-}
-
-std::unique_ptr<Model> build_detr(const json& config, const BuildRequest& r) {
-  const DetrConfig c = read_detr_config(config);
-  return std::make_unique<Detr>(info_of(r, to_json(c)), c, r.seed, r.options);
-}
-
-std::unique_ptr<Model> build_ddetr(const json& config, const BuildRequest& r) {
-  const DeformableDetrConfig c = read_deformable_detr_config(config);
-  return std::make_unique<DeformableDetr>(info_of(r, to_json(c)), c, r.seed, r.options);
-}
-
-std::unique_ptr<Model> build_linear(const json& config, const BuildRequest& r) {
-  const LinearModelConfig c = read_linear_config(config);
-  return std::make_unique<LinearModel>(info_of(r, to_json(c)), c, r.seed, r.options);
-}
-
-/// A family of models: its name in configurations, its task, and its constructor.
+/// A family of models: its name in configurations, its task, its constructor and its flags.
 struct Family {
   std::string name;
   TaskKind task;
   std::unique_ptr<Model> (*build)(const json& config, const BuildRequest& request);
+  std::vector<ModelFlag> flags;
 };
 
+/// The family of models M, whose configurations `read` reads.
+template <class M, auto read>
+Family family(const char* name) {
+  using Config = decltype(read(json()));
+  const auto build = [](const json& config, const BuildRequest& r) {
+    const Config c = read(config);
+    return construct<M>(info_of(r, write_config(c)), c, r);
+  };
+  Config usual;
+  return {name, M::kTask, build, config_fields(usual).flags()};
+}
+
 const std::vector<Family>& families() {
-  static const std::vector<Family> all{{"vit", TaskKind::classification, build_vit},
-                                       {"pit", TaskKind::classification, build_vit},
-                                       {"deit", TaskKind::classification, build_deit},
-                                       {"cpvt", TaskKind::classification, build_cpvt},
-                                       {"pervit", TaskKind::classification, build_pervit},
-                                       {"mae", TaskKind::masked_autoencoding, build_mae},
-                                       {"dit", TaskKind::diffusion, build_dit},
-                                       {"vae", TaskKind::autoencoding, build_vae},
-                                       {"depth", TaskKind::depth, build_depth},
-                                       {"detr", TaskKind::detection, build_detr},
-                                       {"ddetr", TaskKind::detection, build_ddetr},
-                                       {"linear", TaskKind::classification, build_linear}};
+  static const std::vector<Family> all{family<ViT, read_vit_config>("vit"),
+                                       family<ViT, read_pit_config>("pit"),
+                                       family<DeiT, read_deit_config>("deit"),
+                                       family<CPVT, read_cpvt_config>("cpvt"),
+                                       family<PerViT, read_pervit_config>("pervit"),
+                                       family<Mae, read_mae_config>("mae"),
+                                       family<Dit, read_dit_config>("dit"),
+                                       family<Vae, read_vae_config>("vae"),
+                                       family<DepthTransformer, read_depth_config>("depth"),
+                                       family<Detr, read_detr_config>("detr"),
+                                       family<DeformableDetr, read_deformable_detr_config>("ddetr"),
+                                       family<LinearModel, read_linear_config>("linear")};
   return all;
 }
 
@@ -205,6 +172,18 @@ std::vector<std::string> family_names() {
 std::optional<TaskKind> task_of_family(std::string_view family) {
   const Family* const found = find_family(family);
   return found == nullptr ? std::nullopt : std::optional(found->task);
+}
+
+std::vector<ModelFlag> model_flags(std::optional<TaskKind> task) {
+  std::vector<ModelFlag> flags;
+  std::set<std::string_view> keys;
+  for (const Family& family : families()) {
+    if (task && family.task != *task) continue;
+    for (const ModelFlag& flag : family.flags) {
+      if (keys.insert(flag.key).second) flags.push_back(flag);
+    }
+  }
+  return flags;
 }
 
 TaskKind task_of(std::string_view model) {

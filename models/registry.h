@@ -15,6 +15,8 @@
 
 namespace fovea {
 
+struct ModelFlag;
+
 /// The common model names, for --help and for tests that visit every model.
 [[nodiscard]] std::vector<std::string> model_names();
 /// These and all other names of ViTs and DeiTs in timm.
@@ -28,6 +30,8 @@ namespace fovea {
 /// The task of a family ("vit"); empty if there is no such family.
 [[nodiscard]] std::optional<TaskKind> task_of_family(std::string_view family);
 [[nodiscard]] std::vector<std::string> family_names();
+/// The settings that models of a task, or of all, offer as flags (models/config_fields.h).
+[[nodiscard]] std::vector<ModelFlag> model_flags(std::optional<TaskKind> task = {});
 
 /// Makes the model of that name. `overrides` is null or an object with keys that replace settings
 /// of the preset ({"num_classes": 10, "img_size": [32, 48]}). Throws on unknown keys and invalid

@@ -29,9 +29,9 @@ struct VaeConfig {
   }
 };
 
+void visit(ConfigFields& v, VaeConfig& c);
 /// Strict: throws on unknown keys, values out of range, and sizes that do not divide.
 [[nodiscard]] VaeConfig read_vae_config(const nlohmann::json& config);
-[[nodiscard]] nlohmann::json to_json(const VaeConfig& c);
 
 /// The two halves of moments [B, 2c, h, w].
 [[nodiscard]] Tensor mean_of_moments(const Tensor& moments);

@@ -1,13 +1,11 @@
-// Reading and writing the configuration of the VAE as JSON.
+// The settings of the VAE.
 #include <nlohmann/json.hpp>
 
-#include "models/config_reader.h"
+#include "models/layer_config.h"
 #include "models/vae.h"
 
 namespace fovea {
 namespace {
-
-using nlohmann::json;
 
 constexpr std::size_t kMaxLevels = 8;
 constexpr std::int64_t kMaxWidth = 1 << 16;
@@ -17,8 +15,6 @@ void check_widths(const VaeConfig& c) {
   check(!widths.empty() && widths.size() <= kMaxLevels, "vae config: block_out_channels: got ",
         widths.size(), " widths, expected 1 to ", kMaxLevels);
   for (const std::int64_t width : widths) {
-    check(width >= 1 && width <= kMaxWidth, "vae config: block_out_channels: got ", width,
-          ", expected widths from 1 to ", kMaxWidth);
     check(width % c.norm_num_groups == 0, "vae config: block_out_channels: a width of ", width,
           " does not divide into norm_num_groups ", c.norm_num_groups);
   }
@@ -26,18 +22,22 @@ void check_widths(const VaeConfig& c) {
 
 }  // namespace
 
-VaeConfig read_vae_config(const json& config) {
-  VaeConfig c;
-  ConfigReader r("vae config", config);
-  r.require("img_size");
-  r.read_size("img_size", c.img_size);
-  r.read("in_channels", c.in_channels, 1, 1024);
-  r.read("latent_channels", c.latent_channels, 1, 1024);
-  r.read("block_out_channels", c.block_out_channels);
-  r.read("layers_per_block", c.layers_per_block, 1, 100);
-  r.read("norm_num_groups", c.norm_num_groups, 1, kMaxWidth);
-  r.read("scaling_factor", c.scaling_factor, 1e-6, 1e6);
-  r.finish();
+void visit(ConfigFields& v, VaeConfig& c) {
+  visit_img_size(v, c.img_size).rule.required = true;
+  v("in_channels", &c.in_channels, {1, 1024});
+  v("block_out_channels", &c.block_out_channels, {1, kMaxWidth})
+      .flag("VAE", "width of each level; the image is halved between levels");
+  v("layers_per_block", &c.layers_per_block, {1, 100})
+      .flag("VAE", "residual blocks per level; the decoder has one more");
+  v("latent_channels", &c.latent_channels, {1, 1024}).flag("VAE", "channels of the latents");
+  v("norm_num_groups", &c.norm_num_groups, {1, kMaxWidth})
+      .flag("VAE", "number of groups of the group norms");
+  v("scaling_factor", &c.scaling_factor, {1e-6, 1e6})
+      .flag("VAE", "factor on the latents for diffusion models");
+}
+
+VaeConfig read_vae_config(const nlohmann::json& config) {
+  const auto c = read_config<VaeConfig>("vae config", config);
   check_widths(c);
   for (const std::int64_t side : c.img_size) {
     check(side % c.factor() == 0, "vae config: img_size ", c.img_size[0], "x", c.img_size[1],
@@ -45,16 +45,6 @@ VaeConfig read_vae_config(const json& config) {
           " levels (block_out_channels)");
   }
   return c;
-}
-
-json to_json(const VaeConfig& c) {
-  return {{"img_size", c.img_size},
-          {"in_channels", c.in_channels},
-          {"latent_channels", c.latent_channels},
-          {"block_out_channels", c.block_out_channels},
-          {"layers_per_block", c.layers_per_block},
-          {"norm_num_groups", c.norm_num_groups},
-          {"scaling_factor", c.scaling_factor}};
 }
 
 }  // namespace fovea

@@ -33,9 +33,11 @@ struct ViTConfig {
   PermutationConfig permute;  ///< the permutation: permute_T (swaps), permute_delta, permute_seed
 };
 
+void visit(ConfigFields& v, ViTConfig& c);
 /// Strict: throws on unknown keys, values out of range and sizes that do not divide evenly.
 [[nodiscard]] ViTConfig read_vit_config(const nlohmann::json& config);
-[[nodiscard]] nlohmann::json to_json(const ViTConfig& c);
+/// The same with a patch size of 1 by default.
+[[nodiscard]] ViTConfig read_pit_config(const nlohmann::json& config);
 
 class ViT : public Classifier {
  public:

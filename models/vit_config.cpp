@@ -1,4 +1,4 @@
-// Reading and writing the configuration of ViT and DeiT as JSON.
+// The settings of ViT and DeiT.
 #include <nlohmann/json.hpp>
 
 #include "models/deit.h"
@@ -10,57 +10,32 @@ namespace {
 
 using nlohmann::json;
 
-void read_permutation(ConfigReader& r, ViTConfig& c) {
-  r.read("permutation", c.permutation);
-  c.permute.img_size = c.image.img_size;
-  r.read("permute_T", c.permute.swaps, 0);
-  if (!r.is_null("permute_delta")) {
-    std::int64_t delta = 0;
-    r.read("permute_delta", delta, 1);
-    if (delta > 0) c.permute.delta = delta;
-  }
-  auto seed = static_cast<std::int64_t>(c.permute.seed);
-  r.read("permute_seed", seed, 0, std::int64_t{1} << 53);
-  c.permute.seed = static_cast<std::uint64_t>(seed);
+void visit_permutation(ConfigFields& v, ViTConfig& c) {
+  v("permutation", &c.permutation);
+  v("permute_T", &c.permute.swaps, {.low = 0})
+      .flag("Pixels", "number of pixel swaps, the same in every image")
+      .offered->implies = "permutation";
+  v("permute_delta", &c.permute.delta, {.nullable = true})
+      .flag("Pixels", "largest distance between swapped pixels");
+  v("permute_seed", &c.permute.seed, {0, 0x1p53}).flag("Pixels", "seed of the pixel swaps");
+  v.derive([&c] { c.permute.img_size = c.image.img_size; });
 }
 
-}  // namespace
-
-ViTConfig read_vit_config(const json& config) {
-  ViTConfig c;
-  TokenEmbeddingConfig& t = c.tokens;
-  ConfigReader r("vit config", config);
-  read_image(r, c.image);
-  r.read("crop_to_patches", c.image.crop_to_patches);
-  read_encoder(r, c.encoder);
-  r.read("num_classes", c.head.num_classes, 0);
-  r.read("head_batch_norm", c.head.batch_norm);
-  r.read("drop_rate", c.head.drop_rate, 0, 0.999);
-  read_pooling(r, t.class_token, c.global_pool);
-  c.fc_norm = norms_pooled(c.global_pool);
-  if (!r.is_null("fc_norm")) r.read("fc_norm", c.fc_norm);
-  r.read("final_norm", c.final_norm);
-  r.read("pre_norm", c.pre_norm);
-  r.read("pool_include_prefix", c.pool_include_prefix);
-  r.read_choice("embed_norm_layer", c.embed_norm_layer);
-  r.read("dynamic_img_size", c.image.dynamic_img_size);
-  t.any_size = c.image.dynamic_img_size;
-  r.read("reg_tokens", t.reg_tokens, 0, 4096);
-  read_positions(r, t.pos_embed, c.encoder);
-  r.read("no_embed_class", t.no_embed_class);
-  r.read("pos_embed_qk_first", t.pos_embed_qk_first);
-  r.read("pos_drop_rate", t.pos_drop_rate, 0, 0.999);
-  read_permutation(r, c);
-  r.finish();
-  check_sizes("vit config", c.image, c.encoder);
-  check_pooling("vit config", t.class_token, c.global_pool);
-  check_positions("vit config", t.pos_embed, c.encoder);
+void check_table(const ViTConfig& c) {
+  const TokenEmbeddingConfig& t = c.tokens;
   const bool table = t.pos_embed == PosEmbed::learned || t.pos_embed == PosEmbed::sincos;
   check(!t.pos_embed_qk_first || (table && !t.no_embed_class),
         "vit config: pos_embed_qk_first needs pos_embed learned or sincos for all tokens "
         "(no_embed_class false)");
   check(!t.pos_embed_qk_first || c.encoder.block_fn == BlockKind::block, "vit config: block_fn ",
         name_of(c.encoder.block_fn), " excludes pos_embed_qk_first");
+}
+
+ViTConfig checked(const ViTConfig& c) {
+  check_sizes("vit config", c.image, c.encoder);
+  check_pooling("vit config", c.tokens.class_token, c.global_pool);
+  check_positions("vit config", c.tokens.pos_embed, c.encoder);
+  check_table(c);
   check(c.global_pool != Pooling::none || c.head.num_classes == 0,
         "vit config: global_pool none gives the features of all tokens and needs num_classes 0");
   check(!c.permutation || !c.image.dynamic_img_size,
@@ -68,57 +43,58 @@ ViTConfig read_vit_config(const json& config) {
   return c;
 }
 
-json to_json(const ViTConfig& c) {
-  json config;
-  write_image(config, c.image);
-  write_encoder(config, c.encoder);
-  config["num_classes"] = c.head.num_classes;
-  config["head_batch_norm"] = c.head.batch_norm;
-  if (c.head.drop_rate > 0) config["drop_rate"] = c.head.drop_rate;
-  write_pooling(config, c.tokens.class_token, c.global_pool);
-  config["fc_norm"] = c.fc_norm;
-  if (!c.final_norm) config["final_norm"] = false;
-  if (c.pre_norm) config["pre_norm"] = true;
-  if (c.pool_include_prefix) config["pool_include_prefix"] = true;
-  if (c.embed_norm_layer != NormKind::none) {
-    config["embed_norm_layer"] = name_of(c.embed_norm_layer);
-  }
-  if (c.image.dynamic_img_size) config["dynamic_img_size"] = true;
-  if (c.tokens.reg_tokens > 0) config["reg_tokens"] = c.tokens.reg_tokens;
-  write_positions(config, c.tokens.pos_embed, c.encoder);
-  config["no_embed_class"] = c.tokens.no_embed_class;
-  config["pos_embed_qk_first"] = c.tokens.pos_embed_qk_first;
-  config["pos_drop_rate"] = c.tokens.pos_drop_rate;
-  config["permutation"] = c.permutation;
-  config["permute_T"] = c.permute.swaps;
-  config["permute_delta"] = c.permute.delta ? json(*c.permute.delta) : json(nullptr);
-  config["permute_seed"] = c.permute.seed;
-  return config;
+}  // namespace
+
+void visit(ConfigFields& v, ViTConfig& c) {
+  TokenEmbeddingConfig& t = c.tokens;
+  visit(v, c.image);
+  v("crop_to_patches", &c.image.crop_to_patches, {.sparse = true});
+  v("dynamic_img_size", &c.image.dynamic_img_size, {.sparse = true});
+  v.derive([&c] { c.tokens.any_size = c.image.dynamic_img_size; });
+  visit(v, c.encoder);
+  v("num_classes", &c.head.num_classes, {0});
+  v("drop_rate", &c.head.drop_rate, kSparseRate);
+  visit_pooling(v, t.class_token, c.global_pool);
+  v("head_batch_norm", &c.head.batch_norm)
+      .flag("Model", "ViT: batch-normalise the input of the head");
+  v("fc_norm", &c.fc_norm, {.nullable = true}).when_missing = [&c] {
+    c.fc_norm = norms_pooled(c.global_pool);
+  };
+  v("final_norm", &c.final_norm, {.sparse = true});
+  v("pre_norm", &c.pre_norm, {.sparse = true});
+  v("pool_include_prefix", &c.pool_include_prefix, {.sparse = true});
+  v("embed_norm_layer", &c.embed_norm_layer, {.sparse = true});
+  v("reg_tokens", &t.reg_tokens, {.low = 0, .high = 4096, .sparse = true});
+  visit_tables(v, t);
+  visit_relative(v, t.pos_embed, c.encoder);
+  v("no_embed_class", &t.no_embed_class);
+  v("pos_drop_rate", &t.pos_drop_rate, kRate);
+  visit_permutation(v, c);
+}
+
+ViTConfig read_vit_config(const json& config) {
+  return checked(read_config<ViTConfig>("vit config", config));
+}
+
+ViTConfig read_pit_config(const json& config) {
+  ViTConfig usual;
+  usual.image.patch_size = 1;
+  return checked(read_config("vit config", config, usual));
+}
+
+void visit(ConfigFields& v, DeiTConfig& c) {
+  visit(v, c.image);
+  visit(v, c.encoder);
+  v("num_classes", &c.num_classes);
+  v("distilled", &c.distilled);
+  v("drop_rate", &c.drop_rate, kSparseRate);
+  v("pos_drop_rate", &c.pos_drop_rate, kRate);
 }
 
 DeiTConfig read_deit_config(const json& config) {
-  DeiTConfig c;
-  ConfigReader r("deit config", config);
-  read_image(r, c.image);
-  read_encoder(r, c.encoder);
-  r.read("num_classes", c.num_classes, 1);
-  r.read("distilled", c.distilled);
-  r.read("drop_rate", c.drop_rate, 0, 0.999);
-  r.read("pos_drop_rate", c.pos_drop_rate, 0, 0.999);
-  r.finish();
+  const auto c = read_config<DeiTConfig>("deit config", config);
   check_sizes("deit config", c.image, c.encoder);
   return c;
-}
-
-json to_json(const DeiTConfig& c) {
-  json config;
-  write_image(config, c.image);
-  write_encoder(config, c.encoder);
-  config["num_classes"] = c.num_classes;
-  config["distilled"] = c.distilled;
-  if (c.drop_rate > 0) config["drop_rate"] = c.drop_rate;
-  config["pos_drop_rate"] = c.pos_drop_rate;
-  return config;
 }
 
 }  // namespace fovea

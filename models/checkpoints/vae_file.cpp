@@ -11,6 +11,7 @@
 #include "models/checkpoints/hub_config.h"
 #include "models/checkpoints/pretrained.h"
 #include "models/checkpoints/weights_folder.h"
+#include "models/config_fields.h"
 #include "models/model_as.h"
 #include "models/registry.h"
 
@@ -52,7 +53,7 @@ json config_of(const Checkpoint& file, const fs::path& path, std::vector<std::st
   }
   if (const auto hub = find_hub_config(path)) return json::parse(hub->config);
   const VaeConfig c = vae_config_of(file.tensors);
-  json config = to_json(c);
+  json config = write_config(c);
   config["family"] = "vae";
   notes.push_back(
       concat("describes its model by its tensors alone; the scaling factor is taken to "

@@ -180,7 +180,7 @@ TEST_CASE("the VAE's settings are checked by name") {
   refuses({{"block_out_channels", json::array()}},
           "vae config: block_out_channels: got 0 widths, expected 1 to 8");
   refuses({{"block_out_channels", {4, -8}}},
-          "vae config: block_out_channels: got -8, expected widths from 1 to 65536");
+          "vae config: block_out_channels: got -8, expected integers from 1 to 65536");
   CHECK_THROWS_AS((void)tiny_vae({{"scaling_factor", 0}}), Error);
   CHECK_THROWS_AS((void)tiny_vae({{"embed_dim", 8}}), Error);
   const json config = json::parse(tiny_vae()->info().config);

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -20,8 +21,7 @@ class ModelSettings {
 
   /// Adds one field per setting, bound to this object, under one heading per model family. With a
   /// task, only the settings of its models.
-  void add_fields(Fields& fields);
-  void add_fields(Fields& fields, TaskKind task);
+  void add_fields(Fields& fields, std::optional<TaskKind> task = {});
 
   [[nodiscard]] bool contains(std::string_view key) const { return texts_.contains(key); }
   /// Throws if there is no such setting.
