@@ -61,8 +61,7 @@ void visit(ConfigFields& v, ResNetConfig& c) {
   v("train_stem", &c.train_stem)
       .flag("Detector", "train the ResNet's first convolution and stage too");
   v("dilation", &c.dilation).flag("Detector", "DC5: the ResNet's last stage keeps the resolution");
-  v("stem", &c.stem, {1, kMaxWidth})
-      .flag("Detector", "channels of the ResNet's first convolution");
+  v("stem", &c.stem, {1, kMaxWidth}).flag("Detector", "channels of the ResNet's first convolution");
   v("planes", &c.planes, {1, kMaxWidth}).flag("Detector", "bottleneck width of each stage");
   v("blocks", &c.blocks, {1, kMaxBlocks}).flag("Detector", "blocks of each stage");
 }

@@ -1,10 +1,8 @@
-// From a model's name to its settings. One row per family describes how its names are parsed, in
-// timm's manner, and which names are common.
+// From a model's name to its settings: the table of names, and how a name is looked up in it.
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "engine/base/files.h"
 #include "engine/base/names.h"
 #include "engine/base/text.h"
 #include "models/config_reader.h"
@@ -16,111 +14,193 @@ namespace {
 
 using nlohmann::json;
 
-/// A word between size and patch ("distilled", "peg0to5").
-struct Word {
-  bool (*read)(const std::string& word, json& config);  ///< writes its settings; false: other word
-  bool is_required = false;
+/// The common names.
+const std::vector<PresetRow>& common_rows() {
+  static const std::vector<PresetRow> all{
+      {"vit", "vit_{tiny,small,base,large}_patch{16_224,16_384,4_32,2_32} vit_huge_patch14_224",
+       "*"},
+      // PiT tab. 2 has other numbers of heads than ViT.
+      {"pit", "pit_{tiny,small,base}_{32,28}", "* num_heads=12 patch_size=1 global_pool=avg",
+       "pit_{tiny,small,base}_patch#_#"},
+      {"pit", "pit_large_{32,28}", "* patch_size=1 global_pool=avg",
+       "pit_large_patch#_# pit_huge_{#,patch#_#}"},
+      {"deit", "deit_{tiny,small,base}_patch{16_224,16_384,4_32}", "* distilled=false",
+       "deit_{large,huge}_patch#_#"},
+      {"deit", "deit_{tiny,small,base}_distilled_patch{16_224,16_384,4_32}", "* distilled=true",
+       "deit_{large,huge}_distilled_patch#_#"},
+      {"cpvt", "cpvt_{tiny,small,base}_peg{0,0to5}_{224,patch4_32}", "* patch_size=16",
+       "cpvt_{large,huge}_peg#_{#,patch#_#}"},
+      {"cpvt", "cpvt_{tiny,small,base}_peg{0,0to5}_gap_{224,patch4_32}", "* patch_size=16 gap",
+       "cpvt_{large,huge}_peg#_gap_{#,patch#_#}"},
+      {"pervit", "pervit_{tiny,small,medium}_{224,32}", "pervit_* depths=[2,2,6,2]"},
+      // Without image, latents of 256x256 images.
+      {"dit", "dit_{s,b,l,xl}_2 dit_l_1", "dit_* img_size=32 in_chans=4"},
+      {"dit", "dit_{s,b}_{2,4}_32", "dit_* in_chans=3", "dit_{l,xl}_#_#"},
+      // The KL autoencoders of latent diffusion; f is the factor by which a side shrinks.
+      {"vae", "vae_f4", "img_size=256 block_out_channels=[128,256,512] latent_channels=3",
+       "vae_f4_#"},
+      {"vae", "vae_f8", "img_size=256 block_out_channels=[128,256,512,512] latent_channels=4",
+       "vae_f8_#"},
+      // DETR's sizes for COCO, whose 80 classes have ids up to 90.
+      {"detr", "detr_resnet50", "img_size=800x1333", "detr_resnet50_#"},
+      {"detr", "", "img_size=800x1333 dilation=true", "detr_resnet50_dc5{,_#}"},
+      {"detr", "detr_tiny_scenes", "tiny_scenes", "detr_tiny_scenes_#"},
+      {"ddetr", "deformable_detr_resnet50", "img_size=800x1333", "deformable_detr_resnet50_#"},
+      {"ddetr", "", "img_size=800x1333 dilation=true", "deformable_detr_resnet50_dc5{,_#}"},
+      // It has few channels in a group, so padding would change much.
+      {"ddetr", "deformable_detr_tiny_scenes", "tiny_scenes norm_free_cells=true",
+       "deformable_detr_tiny_scenes_#"},
+      {"linear", "linear", ""}};
+  return all;
+}
+
+/// Words for settings that occur together.
+const std::map<std::string, const char*>& groups() {
+  static const std::map<std::string, const char*> all = [] {
+    std::map<std::string, const char*> groups{
+        {"tiny", "192x12x3"},
+        {"small", "384x12x6"},
+        {"base", "768x12x12"},
+        {"large", "1024x24x16"},
+        {"huge", "1280x32x16"},
+        {"pervit_tiny", "num_heads=4 emb_dims=[128,192,224,280] convstem_dims=[3,48,64,96,128]"},
+        {"pervit_small", "num_heads=8 emb_dims=[272,320,368,464] convstem_dims=[3,64,128,192,272]"},
+        {"pervit_medium",
+         "num_heads=12 emb_dims=[312,468,540,684] convstem_dims=[3,64,192,256,312]"},
+        // DiT tab. 1.
+        {"dit_s", "384x12x6"},
+        {"dit_b", "768x12x12"},
+        {"dit_l", "1024x24x16"},
+        {"dit_xl", "1152x28x16"},
+        // Drawn scenes of about 64 x 64 pixels: maps of a cell per 8 pixels. Nothing is frozen,
+        // since the backbone starts from nothing.
+        {"tiny_scenes",
+         "img_size=64 num_classes=10 num_queries=20 d_model=64 nheads=4 enc_layers=2 dec_layers=2 "
+         "dim_feedforward=128 dropout=0 stem=16 planes=[16,32] blocks=[1,1] backbone_norm=batch "
+         "train_stem=true"}};
+    groups.insert(timm_groups().begin(), timm_groups().end());
+    return groups;
+  }();
+  return all;
+}
+
+/// Names of the form FAMILY_ENCODER.
+struct EncoderNames {
+  const char* family;
+  std::vector<std::string> encoders;  ///< families
+  const char* names;                  ///< the common ones
 };
 
-constexpr std::int64_t kPatchIsSaid = 0, kNoPatch = -1;
-
-/// Rule for parsing a family's names: FAMILY_SIZE[_WORD ...][_patchP]_IMAGE.
-struct NameRow {
-  std::string family;
-  std::string start{};                  ///< what names begin with instead of the family
-  json settings = json::object();       ///< settings of all sizes
-  std::map<std::string, json> sizes{};  ///< settings of each size; empty: the name is FAMILY alone
-  std::vector<Word> words{};            ///< words in the order in which they appear
-  std::int64_t patch = kPatchIsSaid;    ///< default; kPatchIsSaid: the name contains it
-  /// The form is FAMILY_SIZE[_IMAGE], where SIZE may have several words.
-  bool is_size_whole = false;
-  bool is_patch_first = false;  ///< the form is FAMILY_SIZE_P[_IMAGE]; without image: a latent
-  void (*complete)(json& config) = nullptr;  ///< sets values that depend on others
-  std::int64_t image = 0;  ///< size for names without IMAGE; 0: the name contains it
-  /// For families with names FAMILY_ENCODER, instead of size, words and patch: the encoder's
-  /// families.
-  std::vector<std::string> encoders{};
-  std::vector<std::string> customary{};  ///< common names without FAMILY_; {a,b} expands to a and b
-  std::vector<std::string> further{};    ///< others of timm's
-};
-
-json width_depth_heads(std::int64_t embed_dim, std::int64_t depth, std::int64_t heads) {
-  return {{"embed_dim", embed_dim}, {"depth", depth}, {"num_heads", heads}};
+const std::vector<EncoderNames>& encoder_names() {
+  static const std::vector<EncoderNames> all{
+      {"mae",
+       {"vit", "pit"},
+       "mae_vit_{base_patch16,large_patch16,huge_patch14,tiny_patch4_32} "
+       "mae_pit_{tiny,small}{,_patch2}_32"},
+      {"depth", {"vit", "pit", "cpvt"}, "depth_pit_small_48x64 depth_cpvt_tiny_peg0_patch4_24x32"}};
+  return all;
 }
 
-std::map<std::string, json> vit_sizes() {
-  return {{"tiny", width_depth_heads(192, 12, 3)},
-          {"small", width_depth_heads(384, 12, 6)},
-          {"base", width_depth_heads(768, 12, 12)},
-          {"large", width_depth_heads(1024, 24, 16)},
-          {"huge", width_depth_heads(1280, 32, 16)}};
+/// Adds settings, written as in a row.
+void add_settings(json& config, const std::string& settings, const std::string& second_word) {
+  for (std::string word : split_words(settings)) {
+    const std::size_t star = word.find('*'), equals = word.find('=');
+    const std::vector<std::string> sides = split_text(word, 'x');
+    if (star != std::string::npos) word.replace(star, 1, second_word);
+    if (equals != std::string::npos) {
+      config[word.substr(0, equals)] = parse_config_value(word.substr(equals + 1));
+    } else if (sides.size() == 3) {
+      config["embed_dim"] = *parse_integer(sides[0]);
+      config["depth"] = *parse_integer(sides[1]);
+      config["num_heads"] = *parse_integer(sides[2]);
+    } else {
+      add_settings(config, groups().at(word), second_word);
+    }
+  }
 }
 
-/// The Pixel Transformer has other numbers of heads (PiT tab. 2).
-std::map<std::string, json> pit_sizes() {
-  std::map<std::string, json> sizes = vit_sizes();
-  for (const char* size : {"tiny", "small", "base"}) sizes[size]["num_heads"] = 12;
-  return sizes;
+/// I: a PEG after block I; ItoJ: after blocks I to J - 1.
+bool read_pegs(const std::string& blocks, json& config) {
+  constexpr std::int64_t kMaxBlock = 1000;
+  const std::size_t to = blocks.find("to");
+  const auto first = parse_integer(blocks.substr(0, to));
+  const auto end = to == std::string::npos ? first : parse_integer(blocks.substr(to + 2));
+  if (!first || !end || *end >= kMaxBlock) return false;
+  const std::int64_t last = to == std::string::npos ? *first : *end - 1;
+  for (std::int64_t i = *first; i <= last; ++i) config["peg_positions"].push_back(i);
+  return *first <= last;
 }
 
-std::map<std::string, json> pervit_sizes() {
-  const auto size = [](std::int64_t heads, const json& emb_dims, const json& stem) -> json {
-    return {{"num_heads", heads}, {"emb_dims", emb_dims}, {"convstem_dims", stem}};
-  };
-  return {{"tiny", size(4, {128, 192, 224, 280}, {3, 48, 64, 96, 128})},
-          {"small", size(8, {272, 320, 368, 464}, {3, 64, 128, 192, 272})},
-          {"medium", size(12, {312, 468, 540, 684}, {3, 64, 192, 256, 312})}};
+/// Reads patchP, pegI, pegItoJ and images, which are N or, at the end of a name, HxW. False for
+/// other words.
+bool read_number(const std::string& word, const std::string& number, bool is_last, json& config) {
+  if (word == "peg") return read_pegs(number, config);
+  const json value = parse_config_value(number);
+  const bool is_size = value.is_number_integer() || (is_last && value.is_array());
+  if (word == "patch" && parse_integer(number).value_or(0) > 0) {
+    config["patch_size"] = *parse_integer(number);
+  } else if (word.empty() && is_size) {
+    config["img_size"] = value;
+  } else {
+    return false;
+  }
+  return true;
 }
 
-/// DiT tab. 1.
-std::map<std::string, json> dit_sizes() {
-  return {{"s", width_depth_heads(384, 12, 6)},
-          {"b", width_depth_heads(768, 12, 12)},
-          {"l", width_depth_heads(1024, 24, 16)},
-          {"xl", width_depth_heads(1152, 28, 16)}};
+/// A name with `#` for its numbers, which go into `config`.
+std::string form_of(const std::string& name, json& config) {
+  std::vector<std::string> parts = split_text(name, '_');
+  // Official DiT names have a number alone for the patch.
+  if (parts.size() > 2 && parts[0] == "dit") parts[2].insert(0, "patch");
+  for (std::string& part : parts) {
+    const std::size_t digit = part.find_first_of("0123456789");
+    if (digit == std::string::npos) continue;
+    const std::string word = part.substr(0, digit);
+    const bool is_last = &part == &parts.back();
+    if (read_number(word, part.substr(digit), is_last, config)) part = word + "#";
+  }
+  return join(parts, "_");
 }
 
-/// f is the factor by which a side shrinks; these are the KL autoencoders of latent diffusion.
-std::map<std::string, json> vae_sizes() {
-  return {{"f4", {{"block_out_channels", {128, 256, 512}}, {"latent_channels", 3}}},
-          {"f8", {{"block_out_channels", {128, 256, 512, 512}}, {"latent_channels", 4}}}};
+void add_names(std::vector<std::string>& names, const char* patterns) {
+  for (const std::string& pattern : split_words(patterns)) {
+    for (std::string& name : expand_braces(pattern)) names.push_back(std::move(name));
+  }
 }
 
-/// The settings of detectors for drawn scenes of about 64 x 64 pixels: maps of a cell per 8 pixels.
-/// Nothing is frozen, since their backbones start from nothing.
-json tiny_detector() {
-  return {{"img_size", 64},
-          {"num_classes", 10},
-          {"num_queries", 20},
-          {"d_model", 64},
-          {"nheads", 4},
-          {"enc_layers", 2},
-          {"dec_layers", 2},
-          {"dim_feedforward", 128},
-          {"dropout", 0},
-          {"stem", 16},
-          {"planes", {16, 32}},
-          {"blocks", {1, 1}},
-          {"backbone_norm", "batch"},
-          {"train_stem", true}};
+/// Rows by whole names and by forms.
+using Table = std::map<std::string, const PresetRow*>;
+
+Table table_of(const std::vector<PresetRow>& rows) {
+  Table table;
+  json ignored;
+  for (const PresetRow& row : rows) {
+    std::vector<std::string> names;
+    for (const char* patterns : {row.names, row.unlisted}) add_names(names, patterns);
+    for (const std::string& name : names) {
+      table.emplace(name, &row);
+      table.emplace(form_of(name, ignored), &row);  // the first row of a form stays
+    }
+  }
+  return table;
 }
 
-/// DETR's sizes for COCO, whose 80 classes have ids up to 90.
-std::map<std::string, json> detector_sizes() {
-  return {{"resnet50", {{"img_size", {800, 1333}}}},
-          {"resnet50_dc5", {{"img_size", {800, 1333}}, {"dilation", true}}},
-          {"tiny_scenes", tiny_detector()}};
+/// The settings of a name; null if it is not in the table.
+json look_up(const Table& table, const std::string& name) {
+  json numbers = json::object();
+  const std::string form = form_of(name, numbers);
+  auto found = table.find(name);
+  if (found == table.end()) found = table.find(form);
+  if (found == table.end() || name.find('#') != std::string::npos) return {};
+  const std::vector<std::string> parts = split_text(name, '_');
+  json config{{"family", found->second->family}};
+  add_settings(config, found->second->settings, parts.size() > 1 ? parts[1] : "");
+  config.update(numbers);
+  return config;
 }
 
-/// The small Deformable DETR has few channels in a group, so padding would change much.
-std::map<std::string, json> deformable_detector_sizes() {
-  auto sizes = detector_sizes();
-  sizes["tiny_scenes"]["norm_free_cells"] = true;
-  return sizes;
-}
-
-/// 16 pixels per token and side, or 4 for images of at most 64 pixels. The stem for small images is
-/// our own: half the first width, then the first.
+/// Shortens the stem of a PerViT for images of at most 64 pixels: 4 pixels per token and side
+/// instead of 16. This stem is our own: half the first width, then the first.
 void shorten_stem(json& config) {
   const json& image = config["img_size"];
   const std::int64_t width = config["emb_dims"][0];
@@ -129,220 +209,40 @@ void shorten_stem(json& config) {
   }
 }
 
-bool read_distilled(const std::string& word, json& config) {
-  config["distilled"] = word == "distilled";
-  return word == "distilled";
-}
+json find_common(const std::string& name);
 
-/// pegI: a PEG after block I; pegItoJ: after blocks I to J - 1.
-bool read_pegs(const std::string& word, json& config) {
-  if (!word.starts_with("peg")) return false;
-  const std::size_t to = word.find("to");
-  const auto number = [](const std::string& digits) {
-    const std::int64_t block = parse_integer(digits).value_or(-1);
-    return block < 1000 ? block : -1;
-  };
-  const std::int64_t first = number(word.substr(3, to == std::string::npos ? to : to - 3));
-  const std::int64_t end = to == std::string::npos ? first + 1 : number(word.substr(to + 2));
-  for (std::int64_t i = first; i < end; ++i) config["peg_positions"].push_back(i);
-  return first >= 0 && end > first;
-}
-
-/// No class token: global average pooling.
-bool read_gap(const std::string& word, json& config) {
-  if (word != "gap") return false;
-  config.update({{"class_token", false}, {"global_pool", "avg"}});
-  return true;
-}
-
-const std::vector<NameRow>& rows() {
-  static const std::vector<NameRow> all{
-      {.family = "vit",
-       .sizes = vit_sizes(),
-       .customary = {"{tiny,small,base,large}_patch{16_224,16_384,4_32,2_32}", "huge_patch14_224"},
-       .further = {"{small,base}_patch8_224", "{small,base,large}_patch{32_224,32_384}",
-                   "large_patch14_224"}},
-      {.family = "pit",
-       .settings = {{"global_pool", "avg"}},
-       .sizes = pit_sizes(),
-       .patch = 1,
-       .customary = {"{tiny,small,base,large}_{32,28}"}},
-      {.family = "deit",
-       .settings = {{"distilled", false}},
-       .sizes = vit_sizes(),
-       .words = {{read_distilled}},
-       .customary = {"{tiny,small,base}{,_distilled}_patch{16_224,16_384,4_32}"}},
-      {.family = "cpvt",
-       .sizes = vit_sizes(),
-       .words = {{read_pegs, /*is_required=*/true}, {read_gap}},
-       .patch = 16,
-       .customary = {"{tiny,small,base}_{peg0,peg0to5}{,_gap}_{224,patch4_32}"}},
-      {.family = "pervit",
-       .settings = {{"depths", {2, 2, 6, 2}}},
-       .sizes = pervit_sizes(),
-       .patch = kNoPatch,
-       .complete = shorten_stem,
-       .customary = {"{tiny,small,medium}_{224,32}"}},
-      {.family = "mae",
-       .encoders = {"vit", "pit"},
-       .customary = {"vit_{base_patch16,large_patch16,huge_patch14,tiny_patch4_32}",
-                     "pit_{tiny,small}{,_patch2}_32"}},
-      {.family = "dit",
-       .sizes = dit_sizes(),
-       .is_patch_first = true,
-       .customary = {"{s,b,l,xl}_2", "l_1", "{s,b}_{2,4}_32"},
-       .further = {"{s,b,xl}_1", "{s,b,l,xl}_{4,8}"}},
-      {.family = "vae",
-       .sizes = vae_sizes(),
-       .patch = kNoPatch,
-       .image = 256,
-       .customary = {"f4", "f8"}},
-      {.family = "depth",
-       .encoders = {"vit", "pit", "cpvt"},
-       .customary = {"pit_small_48x64", "cpvt_tiny_peg0_patch4_24x32"}},
-      {.family = "detr",
-       .sizes = detector_sizes(),
-       .is_size_whole = true,
-       .customary = {"{resnet50,tiny_scenes}"}},
-      {.family = "ddetr",
-       .start = "deformable_detr",
-       .sizes = deformable_detector_sizes(),
-       .is_size_whole = true,
-       .customary = {"{resnet50,tiny_scenes}"}},
-      {.family = "linear", .customary = {""}}};
-  return all;
-}
-
-/// What the names of a family begin with.
-const std::string& start_of(const NameRow& row) {
-  return row.start.empty() ? row.family : row.start;
-}
-
-/// True for the image size at the end of a name.
-bool is_image(const std::string& part) {
-  return part.find_first_not_of("0123456789x") == std::string::npos;
-}
-
-/// The P of "patchP", else 0.
-std::int64_t read_patch(const std::string& part) {
-  if (!part.starts_with("patch")) return 0;
-  const std::int64_t patch = parse_integer(part.substr(5)).value_or(0);
-  return patch < 100'000 ? std::max<std::int64_t>(patch, 0) : 0;
-}
-
-/// Parses SIZE[_WORD ...][_patchP]_IMAGE; null if the name does not have this form.
-json read_sized(const NameRow& row, std::vector<std::string> parts) {
-  if (row.image > 0 && parts.size() == 1) parts.push_back(std::to_string(row.image));
-  if (parts.size() < 2 || !is_image(parts.back())) return {};
-  const auto size = row.sizes.find(parts.front());
-  if (size == row.sizes.end()) return {};
-  json config = row.settings;
-  config.update(size->second);
-  config["img_size"] = parse_config_value(parts.back());
-  parts.pop_back();
-  std::int64_t patch = row.patch;
-  if (const std::int64_t said = read_patch(parts.back()); said > 0 && patch != kNoPatch) {
-    patch = said;
-    parts.pop_back();
-  }
-  if (patch == kPatchIsSaid) return {};
-  if (patch != kNoPatch) config["patch_size"] = patch;
-  auto part = parts.begin() + 1;
-  for (const Word& word : row.words) {
-    if (part != parts.end() && word.read(*part, config)) {
-      ++part;
-    } else if (word.is_required) {
-      return {};
-    }
-  }
-  if (part != parts.end()) return {};
-  if (row.complete != nullptr) row.complete(config);
-  return config;
-}
-
-/// Parses SIZE_P[_IMAGE]; null if the name does not have this form. Without image size the model
-/// works on the latents of a 256x256 image: 32x32 with 4 channels.
-json read_patch_first(const NameRow& row, const std::vector<std::string>& parts) {
-  if (parts.size() != 2 && parts.size() != 3) return {};
-  const auto size = row.sizes.find(parts[0]);
-  const std::int64_t patch = read_patch("patch" + parts[1]);
-  if (size == row.sizes.end() || patch == 0) return {};
-  const bool is_latent = parts.size() == 2;
-  if (!is_latent && !is_image(parts[2])) return {};
-  json config = size->second;
-  config["img_size"] = is_latent ? json(32) : parse_config_value(parts[2]);
-  config["patch_size"] = patch;
-  config["in_chans"] = is_latent ? 4 : 3;
-  return config;
-}
-
-/// Parses SIZE[_IMAGE]; null if the name does not have this form.
-json read_whole(const NameRow& row, std::string rest) {
-  json image;
-  const std::size_t last = rest.find_last_of('_');
-  if (last != std::string::npos && is_image(rest.substr(last + 1))) {
-    image = parse_config_value(rest.substr(last + 1));
-    rest.resize(last);
-  }
-  const auto size = row.sizes.find(rest);
-  if (size == row.sizes.end()) return {};
-  json config = size->second;
-  if (!image.is_null()) config["img_size"] = image;
-  return config;
-}
-
-json read_preset(const std::string& name);
-
-/// Parses ENCODER. Official names omit the image size if it is 224.
-json read_encoder(const NameRow& row, const std::string& encoder) {
-  const bool has_image = is_image(encoder.substr(encoder.find_last_of('_') + 1));
-  json config = read_preset(has_image ? encoder : encoder + "_224");
+/// The settings of a model with this encoder. Official names omit the image size if it is 224.
+json with_encoder(const EncoderNames& row, const std::string& encoder) {
+  const std::string last = encoder.substr(encoder.find_last_of('_') + 1);
+  const bool has_image = last.find_first_not_of("0123456789x") == std::string::npos;
+  json config = find_common(has_image ? encoder : encoder + "_224");
   if (config.is_null()) return {};
   const std::string family = config["family"];
   check(std::find(row.encoders.begin(), row.encoders.end(), family) != row.encoders.end(),
         "model: ", row.family, "_", encoder, ": the encoder is a ", join(row.encoders, " or "));
   config.erase("global_pool");  // an encoder does not pool
   if (family == "cpvt") config["pos_embed"] = "none";
+  config["family"] = row.family;
   return config;
 }
 
-/// Parses a whole name; null if it belongs to no family.
-json read_preset(const std::string& name) {
-  const auto row = std::find_if(rows().begin(), rows().end(), [&](const NameRow& each) {
-    return (name + "_").starts_with(start_of(each) + "_");
-  });
-  if (row == rows().end()) return {};
-  const std::size_t end = start_of(*row).size();
-  const std::string rest = name.substr(std::min(end + 1, name.size()));
-  json config = row->settings;
-  if (!row->encoders.empty()) {
-    config = read_encoder(*row, rest);
-  } else if (row->is_size_whole) {
-    config = read_whole(*row, rest);
-  } else if (row->is_patch_first) {
-    config = read_patch_first(*row, split_text(rest, '_'));
-  } else if (!row->sizes.empty()) {
-    config = read_sized(*row, split_text(rest, '_'));
-  } else if (end < name.size()) {
-    return {};
+/// The settings of a name like the common ones; null for others.
+json find_common(const std::string& name) {
+  static const Table table = table_of(common_rows());
+  for (const EncoderNames& row : encoder_names()) {
+    const std::string start = std::string(row.family) + "_";
+    if (name.starts_with(start)) return with_encoder(row, name.substr(start.size()));
   }
-  if (!config.is_null()) config["family"] = row->family;
+  json config = look_up(table, name);
+  if (config.is_object() && config["family"] == "pervit") shorten_stem(config);
   return config;
 }
 
-/// Parses a whole name of ours or of timm's; null if it is neither.
+/// The settings of any name; null if it is unknown.
 json find_preset(const std::string& name) {
-  json config = read_preset(name);
-  return config.is_null() ? timm_preset(name) : config;
-}
-
-void add_names(std::vector<std::string>& names, const std::string& family,
-               const std::vector<std::string>& patterns) {
-  for (const std::string& pattern : patterns) {
-    for (const std::string& rest : expand_braces(pattern)) {
-      names.push_back(rest.empty() ? family : family + "_" + rest);
-    }
-  }
+  static const Table table = table_of(timm_rows());
+  json config = find_common(name);
+  return config.is_null() ? look_up(table, name) : config;
 }
 
 /// Removes the parts of timm's weight names, current (NAME.TAG) and older, that are not part of the
@@ -360,17 +260,15 @@ std::string without_weights(std::string name) {
 
 std::vector<std::string> model_names() {
   std::vector<std::string> names;
-  for (const NameRow& row : rows()) add_names(names, start_of(row), row.customary);
+  for (const PresetRow& row : common_rows()) add_names(names, row.names);
+  for (const EncoderNames& row : encoder_names()) add_names(names, row.names);
   std::sort(names.begin(), names.end());
   return names;
 }
 
 std::vector<std::string> all_model_names() {
-  std::vector<std::string> names = timm_preset_names();
-  for (const NameRow& row : rows()) {
-    add_names(names, start_of(row), row.customary);
-    add_names(names, start_of(row), row.further);
-  }
+  std::vector<std::string> names = model_names();
+  for (const PresetRow& row : timm_rows()) add_names(names, row.names);
   std::sort(names.begin(), names.end());
   return names;
 }

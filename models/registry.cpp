@@ -57,7 +57,8 @@ std::unique_ptr<Model> construct(const ModelInfo& info, const Config& c, const B
 }
 
 template <>
-std::unique_ptr<Model> construct<ViT>(const ModelInfo& info, const ViTConfig& c, const BuildRequest& r) {
+std::unique_ptr<Model> construct<ViT>(const ModelInfo& info, const ViTConfig& c,
+                                      const BuildRequest& r) {
   if (c.permutation) return std::make_unique<PermutedViT>(info, c, r.seed, r.options);
   return std::make_unique<ViT>(info, c, r.seed, r.options);
 }

@@ -1,17 +1,25 @@
-// Names of timm's vision transformers whose settings go beyond size, patch and image: CLIP, SigLIP,
-// DINOv2, DeiT III, AIMv2 and others. Their weights are published under these names.
+// The rows of the table of model names, and those with timm's further names.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
+#include <map>
 #include <string>
 #include <vector>
 
 namespace fovea {
 
-[[nodiscard]] std::vector<std::string> timm_preset_names();
+/// Model names that differ in patch and image, and in the number of a word or two. The first row
+/// that fits a name except for its numbers also holds for numbers that no row has.
+struct PresetRow {
+  const char* family;
+  const char* names;  ///< patterns separated by blanks; {a,b} expands to a and b
+  /// Words: KEY=VALUE, WIDTHxDEPTHxHEADS, or a group of such words. `*` stands for the name's
+  /// second word. Later words replace earlier ones.
+  const char* settings;
+  const char* unlisted = "";  ///< patterns that --list-models leaves out; `#` stands for any number
+};
 
-/// The settings of such a name, with "family". The numbers of patch and image in it may be others
-/// than timm's: vit_base_patch4_clip_32. Null if the name is not of this kind.
-[[nodiscard]] nlohmann::json timm_preset(const std::string& name);
+[[nodiscard]] const std::vector<PresetRow>& timm_rows();
+/// Settings that occur together in these rows. Most have the name of the paper or timm's word.
+[[nodiscard]] const std::map<std::string, const char*>& timm_groups();
 
 }  // namespace fovea
