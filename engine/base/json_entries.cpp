@@ -103,16 +103,13 @@ std::vector<List> lists_of(std::span<const EntryMember> members) {
 }
 
 /// Receives the parser's events. The parser's depth counts open objects and lists: a list's entries
-/// are at `list_depth_`, its members one deeper.
+/// are at kListDepth, their members one deeper.
 class Events {
  public:
   using Take = std::function<void(std::string_view list, JsonEntry& entry)>;
 
   Events(std::string name, std::span<const EntryMember> members, const Take& take)
-      : name_(std::move(name)), members_(members), take_(take), lists_(lists_of(members)) {
-    is_list_ = lists_.front().name.empty();
-    list_depth_ = is_list_ ? 1 : 2;
-  }
+      : name_(std::move(name)), members_(members), take_(take), lists_(lists_of(members)) {}
 
   bool null() { return refuse("null"); }
   bool boolean(bool value) {
@@ -140,8 +137,8 @@ class Events {
   bool binary(const std::vector<std::uint8_t>& /*value*/) { return refuse("bytes"); }
 
   bool start_object(std::size_t /*size*/) {
-    if (depth_ == 0) begin_file(false);
-    if (depth_ == list_depth_ && list_ != nullptr) {
+    if (depth_ == 0) has_begun_ = true;
+    if (depth_ == kListDepth && list_ != nullptr) {
       entry_ = {};
     } else {
       refuse("an object");
@@ -149,33 +146,32 @@ class Events {
     return open();
   }
   bool key(const std::string& text) {
-    if (depth_ == 1 && !is_list_) begin_list(text);
-    if (depth_ == list_depth_ + 1 && list_ != nullptr) begin_member(text);
+    if (depth_ == 1) begin_list(text);
+    if (depth_ == kListDepth + 1 && list_ != nullptr) begin_member(text);
     return true;
   }
   bool end_object() {
     --depth_;
-    if (depth_ == list_depth_ && list_ != nullptr) finish_entry();
+    if (depth_ == kListDepth && list_ != nullptr) finish_entry();
     return true;
   }
   bool start_array(std::size_t /*size*/) {
-    if (depth_ == 0) {
-      begin_file(true);
-    } else if (depth_ == list_depth_ + 1 && wants(EntryKind::box)) {
+    if (depth_ == 0) fail(name_, ": is a list, expected ", expected_file());
+    if (depth_ == kListDepth + 1 && wants(EntryKind::box)) {
       in_box_ = true;
       box_size_ = 0;
-    } else if (depth_ != list_depth_ - 1) {
+    } else if (depth_ != kListDepth - 1) {
       refuse("a list");
     }
     return open();
   }
   bool end_array() {
     --depth_;
-    if (depth_ == list_depth_ + 1 && in_box_) {
+    if (depth_ == kListDepth + 1 && in_box_) {
       in_box_ = false;
       if (box_size_ != entry_.box.size()) refuse(std::to_string(box_size_) + " numbers");
     }
-    if (depth_ == list_depth_ - 1) list_ = nullptr;
+    if (depth_ == kListDepth - 1) list_ = nullptr;
     return true;
   }
   bool parse_error(std::size_t position, const std::string& last, const json::exception& error) {
@@ -193,16 +189,17 @@ class Events {
   }
 
  private:
+  static constexpr int kListDepth = 2;
+
   /// What kind of file is read.
   [[nodiscard]] std::string expected_file() const {
-    if (is_list_) return "a list of objects";
     std::vector<std::string> names;
     for (const List& list : lists_) names.emplace_back(list.name);
     return "an object with the lists " + join(names, ", ");
   }
   [[nodiscard]] std::string where() const {
     if (list_ == nullptr) return name_ + ": ";
-    if (depth_ < list_depth_) return name_ + ": " + std::string(list_->name) + ": ";
+    if (depth_ < kListDepth) return name_ + ": " + std::string(list_->name) + ": ";
     return entry_place(name_, list_->name, list_->entries);
   }
   /// Throws if not `ok`; the place is not made up before that.
@@ -214,11 +211,11 @@ class Events {
 
   /// Whether the next value belongs to a member that is read.
   [[nodiscard]] bool is_read() const {
-    return in_box_ || (depth_ == list_depth_ + 1 && list_ != nullptr && member_ < members_.size());
+    return in_box_ || (depth_ == kListDepth + 1 && list_ != nullptr && member_ < members_.size());
   }
   /// Whether nothing is read here: most numbers of such files are outlines.
   [[nodiscard]] bool skips() const {
-    return list_ == nullptr || (depth_ > list_depth_ && !is_read());
+    return list_ == nullptr || (depth_ > kListDepth && !is_read());
   }
   [[nodiscard]] bool wants(EntryKind kind) const {
     return is_read() && !in_box_ && members_[member_].kind == kind;
@@ -232,7 +229,7 @@ class Events {
       fail(where(), member.name, ": got ", got, ", expected ", expected_of(member.kind));
     }
     if (!skips())
-      fail(where(), "got ", got, ", expected ", depth_ < list_depth_ ? "a list" : "an object");
+      fail(where(), "got ", got, ", expected ", depth_ < kListDepth ? "a list" : "an object");
     return true;
   }
   bool open() {
@@ -241,13 +238,6 @@ class Events {
     return true;
   }
 
-  void begin_file(bool is_list) {
-    check(is_list == is_list_, name_, ": is ", is_list ? "a list" : "an object", ", expected ",
-          expected_file());
-    has_begun_ = true;
-    if (is_list_) list_ = &lists_.front();
-    if (is_list_) list_->seen = true;
-  }
   void begin_list(const std::string& text) {
     const auto found = std::find_if(lists_.begin(), lists_.end(),
                                     [&](const List& list) { return list.name == text; });
@@ -293,8 +283,8 @@ class Events {
   std::span<const EntryMember> members_;
   const Take& take_;
   std::vector<List> lists_;
-  bool is_list_ = false, has_begun_ = false;
-  int depth_ = 0, list_depth_ = 0;
+  bool has_begun_ = false;
+  int depth_ = 0;
   List* list_ = nullptr;    ///< the list that is read
   std::size_t member_ = 0;  ///< of the entry; members_.size(): one that is not read
   bool in_box_ = false;
@@ -305,8 +295,7 @@ class Events {
 }  // namespace
 
 std::string entry_place(const std::string& name, std::string_view list, std::size_t number) {
-  return name + ": " + (list.empty() ? "entry " : std::string(list) + "[") +
-         std::to_string(number) + (list.empty() ? ": " : "]: ");
+  return text_of(name, ": ", list, "[", number, "]: ");
 }
 
 void read_json_entries(const ByteSource& bytes, const std::string& name,

@@ -22,7 +22,7 @@ enum class EntryKind {
 
 /// A member of the entries of a list.
 struct EntryMember {
-  std::string_view list;  ///< name of the list in the outermost object; "": the file is the list
+  std::string_view list;  ///< name of the list in the outermost object
   std::string_view name;
   EntryKind kind;
   bool needed = true;

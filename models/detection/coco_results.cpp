@@ -5,19 +5,9 @@
 #include <cmath>
 
 #include "engine/base/error.h"
-#include "engine/base/json_entries.h"
 #include "engine/base/text.h"
 
 namespace fovea {
-namespace {
-
-enum ResultMember : std::size_t { kImage, kCategory, kBox, kScore };  // in the table
-constexpr auto kMembers = std::to_array<EntryMember>({{"", "image_id", EntryKind::whole},
-                                                      {"", "category_id", EntryKind::whole},
-                                                      {"", "bbox", EntryKind::box},
-                                                      {"", "score", EntryKind::real}});
-
-}  // namespace
 
 std::string format_coco_results(std::span<const ScoredBox> boxes) {
   std::string text = "[";
@@ -36,19 +26,6 @@ std::string format_coco_results(std::span<const ScoredBox> boxes) {
             "," + shortest_text(box.height) + "],\"score\":" + shortest_text(box.score) + "}";
   }
   return text + "\n]\n";
-}
-
-std::vector<ScoredBox> parse_coco_results(const ByteSource& bytes, const std::string& name) {
-  std::vector<ScoredBox> boxes;
-  read_json_entries(bytes, name, kMembers, [&](std::string_view, const JsonEntry& entry) {
-    boxes.push_back({entry.wholes[kImage], entry.wholes[kCategory], entry.box[0], entry.box[1],
-                     entry.box[2], entry.box[3], entry.reals[kScore]});
-  });
-  return boxes;
-}
-
-std::vector<ScoredBox> parse_coco_results(std::string_view text, const std::string& name) {
-  return parse_coco_results(MemoryBytes(text, name), name);
 }
 
 }  // namespace fovea

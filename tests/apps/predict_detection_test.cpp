@@ -10,6 +10,7 @@
 #include "engine/base/files.h"
 #include "models/detection/coco_results.h"
 #include "models/registry.h"
+#include "tests/support/coco_results_reader.h"
 #include "tests/support/temporary_folder.h"
 
 namespace fovea {
@@ -70,7 +71,7 @@ TEST_CASE("results of picture files have the same average precision as the image
       find_objects(dynamic_cast<Detector&>(*detector.model), images, options.run,
                    [&](std::int64_t index) { return images->stored_size(index); });
   std::vector<FoundObject> read;
-  for (ScoredBox box : parse_coco_results(read_file(options.json), "results")) {
+  for (ScoredBox box : parse_coco_results(read_file(options.json))) {
     --box.image;  // ids begin with 1
     read.push_back({box, 0});
   }
@@ -86,7 +87,7 @@ TEST_CASE("files whose names are no numbers are numbered in their order") {
   std::vector<std::filesystem::path> written;
   static_cast<void>(find_in_pictures(untrained_detector(), files, options_of(folder), written));
   std::set<std::int64_t> ids;
-  for (const ScoredBox& box : parse_coco_results(read_file(folder / "results.json"), "results"))
+  for (const ScoredBox& box : parse_coco_results(read_file(folder / "results.json")))
     ids.insert(box.image);
   CHECK(ids == std::set<std::int64_t>{1, 2});
 }

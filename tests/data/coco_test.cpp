@@ -186,6 +186,12 @@ TEST_CASE("a picture of another size than its annotations state is broken") {
 TEST_CASE("what is wrong with a COCO file is named, with its entry") {
   CHECK(coco_error("[]") ==
         "f.json: is a list, expected an object with the lists images, annotations, categories");
+  CHECK(coco_error("3") ==
+        "f.json: got a single value, expected an object with the lists images, annotations, "
+        "categories");
+  CHECK(coco_error("").find("is not valid JSON") != std::string::npos);
+  CHECK(coco_error(R"({"other": )" + std::string(100, '[')).find("nested more than 16 levels") !=
+        std::string::npos);
   CHECK(coco_error(R"({"images": [], "categories": []})") ==
         "f.json: has no annotations, expected an object with the lists images, annotations, "
         "categories");
@@ -198,6 +204,9 @@ TEST_CASE("what is wrong with a COCO file is named, with its entry") {
         "f.json: images[0]: has no file_name");
   CHECK(coco_error(with_images(R"({"id": 1, "width": 3, "height": 0, "file_name": "a"})")) ==
         "f.json: images[0]: got a height of 0 and a width of 3, expected 1 to 1000000 pixels");
+  CHECK(coco_error(with_images(R"({"id": 1.5})")) ==
+        "f.json: images[0]: id: got 1.5, expected a whole number");
+  CHECK(coco_error(with_images(R"({"id": 1, "id": 2})")) == "f.json: images[0]: has id twice");
   const std::string image = R"({"id": 1, "width": 3, "height": 3, "file_name": "a"})";
   CHECK(coco_error(with_images(image + "," + image)) == "f.json: images: the id 1 occurs twice");
   CHECK(coco_error(with_categories("")) == "f.json: has no categories, expected at least one");

@@ -14,6 +14,7 @@
 #include "engine/base/error.h"
 #include "engine/base/json.h"
 #include "models/detection/coco_results.h"
+#include "tests/support/coco_results_reader.h"
 
 namespace {
 
@@ -67,7 +68,7 @@ int main(int argc, char** argv) try {
   if (words.size() == 2 && words[0] == "time") {
     time_file(words[1]);
   } else if (words.size() == 3 && words[0] == "results") {
-    const auto boxes = parse_coco_results(InputFile(words[1]), words[1]);
+    const auto boxes = parse_coco_results(read_file(words[1]));
     write_file_atomically(words[2], format_coco_results(boxes));
   } else {
     check(words.size() == 3,

@@ -5,6 +5,7 @@
 #include "models/detection/coco_results.h"
 #include "models/model_as.h"
 #include "models/registry.h"
+#include "tests/support/coco_results_reader.h"
 #include "tests/support/seam_checks.h"
 #include "train/loop/evaluation_pass.h"
 #include "train/tasks/detection.h"
@@ -160,7 +161,7 @@ TEST_CASE("results that are written and read back have the same average precisio
     boxes.push_back(object.where);
     boxes.back().image = images->image_id(object.where.image);
   }
-  const std::vector<ScoredBox> read = parse_coco_results(format_coco_results(boxes), "results");
+  const std::vector<ScoredBox> read = parse_coco_results(format_coco_results(boxes));
   REQUIRE(read.size() == found.objects.size());
   const AveragePrecision before = precision_of(found.objects, images);
   for (std::size_t i = 0; i < read.size(); ++i) {
