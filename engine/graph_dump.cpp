@@ -1,10 +1,9 @@
-// The nodes of a tape and their names; graph_drawing.cpp draws them.
+// The nodes of a tape; graph_drawing.cpp draws them.
 #include "engine/graph_dump.h"
 
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <set>
 
 namespace fovea {
 
@@ -21,12 +20,6 @@ std::vector<std::shared_ptr<Node>> tape_of(const Tensor& root) {
   nodes.reserve(found.size());
   for (auto& [sequence, node] : found) nodes.push_back(node);
   return nodes;
-}
-
-std::vector<std::string> graph_op_names(const Tensor& root) {
-  std::set<std::string> names;
-  for (const auto& node : tape_of(root)) names.emplace(node->name);
-  return {names.begin(), names.end()};
 }
 
 }  // namespace fovea

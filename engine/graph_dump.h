@@ -1,4 +1,4 @@
-// Views of the tape: its nodes, its ops, and a Graphviz drawing with op and leaf names and shapes.
+// Views of the tape: its nodes, and a Graphviz drawing with op and leaf names and shapes.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,5 @@ namespace fovea {
 /// output shape; frames enclose the modules that parameter names imply; other named leaves are
 /// ellipses.
 [[nodiscard]] std::string graph_dot(const Tensor& root);
-/// The distinct op names on the tape, sorted.
-[[nodiscard]] std::vector<std::string> graph_op_names(const Tensor& root);
 
 }  // namespace fovea

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "engine/gradcheck.h"
-#include "engine/graph_dump.h"
 #include "engine/node.h"
 #include "tests/engine/tiny_ops.h"
+#include "tests/support/op_names.h"
 
 using namespace fovea;
 
@@ -173,7 +173,7 @@ TEST_CASE("the tape keeps only the values that derivatives read") {
 
 TEST_CASE("the names of the ops on a tape are listed once each, sorted") {
   const Tensor x = leaf({1});
-  CHECK(graph_op_names(square(plus(square(x), x))) == std::vector<std::string>{"plus", "square"});
+  CHECK(op_names(square(plus(square(x), x))) == std::vector<std::string>{"plus", "square"});
 }
 
 TEST_CASE("gradcheck accepts a right derivative and names the entry of a wrong one") {

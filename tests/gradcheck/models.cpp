@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/autograd.h"
-#include "engine/graph_dump.h"
 #include "engine/random.h"
 #include "models/classifier.h"
 #include "models/depth_transformer.h"
@@ -21,6 +20,7 @@
 #include "tests/gradcheck/direction.h"
 #include "tests/gradcheck/model_cases.h"
 #include "tests/gradcheck/suite.h"
+#include "tests/support/op_names.h"
 
 namespace fovea::tests {
 namespace {
@@ -309,7 +309,7 @@ void collect_ops(Model& model, bool distil, std::set<std::string>& used) {
     Context ctx = training_context();
     ctx.activations = activations;
     const Tensor loss = loss_of(model, x, ctx, distil);
-    for (const std::string& op : graph_op_names(loss)) used.insert(op);
+    for (const std::string& op : op_names(loss)) used.insert(op);
   }
 }
 

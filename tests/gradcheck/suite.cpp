@@ -6,9 +6,9 @@
 #include <sstream>
 
 #include "engine/copy.h"
-#include "engine/graph_dump.h"
 #include "engine/parallel.h"
 #include "tests/gradcheck/direction.h"
+#include "tests/support/op_names.h"
 
 namespace fovea::tests {
 namespace {
@@ -133,7 +133,7 @@ void check_f64(const OpCase& c, const std::vector<Tensor>& inputs, const CheckOp
 void check_recorded(const OpCase& c, const std::vector<Tensor>& inputs, CheckRow& row) {
   const DType dtype = c.low_precision ? DType::f32 : DType::f64;
   const Tensor value = c.run(as_leaves(c, inputs, {dtype, {}}));
-  const std::vector<std::string> names = graph_op_names(value);
+  const std::vector<std::string> names = op_names(value);
   if (std::find(names.begin(), names.end(), c.op) == names.end() && row.failure.empty()) {
     row.failure = "the row never puts '" + c.op + "' on the tape";
   }
