@@ -295,7 +295,7 @@ class Events {
 }  // namespace
 
 std::string entry_place(const std::string& name, std::string_view list, std::size_t number) {
-  return text_of(name, ": ", list, "[", number, "]: ");
+  return concat(name, ": ", list, "[", number, "]: ");
 }
 
 void read_json_entries(const ByteSource& bytes, const std::string& name,

@@ -3,16 +3,35 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <utility>
 #include <vector>
 
 #include "engine/base/error.h"
 #include "engine/base/json.h"
 
 namespace fovea {
+
+// Structs whose members are the keys: nlohmann's to_json() and from_json().
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PlateauState, lowered, lr, has_best, best, bad_epochs)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GuardState, losses, in_row, skipped)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(FingerprintChain, last, images)
+
 namespace {
 
 using nlohmann::json;
+
+constexpr std::int64_t kMaxCounter = std::int64_t{1}
+                                     << 53;  // more steps and images than any run has
+
+/// The counters under their keys.
+template <class Run, class Use>
+void for_each_count(Run& p, const Use& use) {
+  use("step", p.step);
+  use("updates", p.updates);
+  use("forward", p.forward);
+  use("finished_epochs", p.finished_epochs);
+  use("cursor_epoch", p.cursor.epoch);
+  use("cursor_batch", p.cursor.batch);
+}
 
 json to_json(const LossSums& sums) {
   return {{"samples", sums.samples}, {"loss_sum", sums.total}, {"parts", sums.parts}};
@@ -26,17 +45,13 @@ json to_json(const BestEpoch& best) {
 
 /// Throws if the counters are impossible.
 void check_progress(const Progress& p) {
-  constexpr std::int64_t kMax = std::int64_t{1} << 53;  // more steps and images than any run has
-  for (const auto& [name, count] : {std::pair("step", p.step),
-                                    {"updates", p.updates},
-                                    {"forward", p.forward},
-                                    {"finished_epochs", p.finished_epochs},
-                                    {"cursor_epoch", p.cursor.epoch},
-                                    {"cursor_batch", p.cursor.batch},
-                                    {"epoch.samples", p.epoch.samples},
-                                    {"interval.samples", p.interval.samples}}) {
-    check(count >= 0 && count <= kMax, name, ": got ", count, ", expected 0 to ", kMax);
-  }
+  const auto check_count = [](const char* name, std::int64_t count) {
+    check(count >= 0 && count <= kMaxCounter, name, ": got ", count, ", expected 0 to ",
+          kMaxCounter);
+  };
+  for_each_count(p, check_count);
+  check_count("epoch.samples", p.epoch.samples);
+  check_count("interval.samples", p.interval.samples);
   check(p.updates <= p.step && p.step <= p.forward, "got ", p.updates, " updates in ", p.step,
         " steps of ", p.forward, " batches, expected updates <= steps <= batches");
   const bool between = p.cursor.epoch == p.finished_epochs + 1 && p.cursor.batch == 0;
@@ -49,6 +64,8 @@ void check_progress(const Progress& p) {
   check(p.epoch.is_finite() && p.interval.is_finite(), "got sums of losses that are not finite");
   check(p.guard.in_row >= 0 && p.guard.skipped >= 0 && p.plateau.bad_epochs >= 0,
         "got negative counts of skipped steps or bad epochs");
+  check(p.guard.losses.size() <= GuardState::kWindow, "the guard has ", p.guard.losses.size(),
+        " losses, expected at most ", GuardState::kWindow);
   for (const std::string& digest : {p.fingerprints.last, p.fingerprints.images}) {
     const bool fits = digest.find_first_not_of("0123456789abcdef") == std::string::npos &&
                       (digest.empty() || digest.size() == kDigestDigits);
@@ -74,84 +91,35 @@ BestEpoch best_from(const json& j, const std::string& name) {
   return result;
 }
 
-json to_json(const PlateauState& s) {
-  return {{"lowered", s.lowered},
-          {"lr", s.lr},
-          {"has_best", s.has_best},
-          {"best", s.best},
-          {"bad_epochs", s.bad_epochs}};
-}
-
-PlateauState plateau_from(const json& j) {
-  PlateauState s;
-  s.lowered = j.at("lowered").get<bool>();
-  s.lr = j.at("lr").get<double>();
-  s.has_best = j.at("has_best").get<bool>();
-  s.best = j.at("best").get<double>();
-  s.bad_epochs = j.at("bad_epochs").get<std::int64_t>();
-  return s;
-}
-
-json to_json(const GuardState& s) {
-  return {{"losses", s.losses}, {"in_row", s.in_row}, {"skipped", s.skipped}};
-}
-
-GuardState guard_from(const json& j) {
-  GuardState s;
-  s.losses = j.at("losses").get<std::vector<double>>();
-  s.in_row = j.at("in_row").get<std::int64_t>();
-  s.skipped = j.at("skipped").get<std::int64_t>();
-  check(s.losses.size() <= GuardState::kWindow, "the guard has ", s.losses.size(),
-        " losses, expected at most ", GuardState::kWindow);
-  return s;
-}
-
-json to_json(const FingerprintChain& chain) {
-  return {{"last", chain.last}, {"images", chain.images}};
-}
-
-FingerprintChain fingerprints_from(const json& j) {
-  return {j.at("last").get<std::string>(), j.at("images").get<std::string>()};
-}
-
 }  // namespace
 
 std::string format_run_progress(const Progress& p) {
-  json j{{"step", p.step},
-         {"updates", p.updates},
-         {"forward", p.forward},
-         {"finished_epochs", p.finished_epochs},
-         {"cursor_epoch", p.cursor.epoch},
-         {"cursor_batch", p.cursor.batch},
-         {"epoch", to_json(p.epoch)},
+  json j{{"epoch", to_json(p.epoch)},
          {"epoch_seconds", p.epoch_seconds},
          {"interval", to_json(p.interval)},
          {"best", to_json(p.best)},
          {"best_ema", to_json(p.best_ema)},
-         {"plateau", to_json(p.plateau)},
-         {"guard", to_json(p.guard)},
-         {"fingerprints", to_json(p.fingerprints)}};
+         {"plateau", p.plateau},
+         {"guard", p.guard},
+         {"fingerprints", p.fingerprints}};
+  for_each_count(p, [&](const char* key, std::int64_t count) { j[key] = count; });
   return json_text(j);
 }
 
 Progress parse_run_progress(const std::string& text) {
-  const json j = parse_json(text);
+  json j = parse_json(text);
+  if (!j.contains("updates")) j["updates"] = j.at("step");  // earlier versions skipped no steps
   Progress p;
-  p.step = j.at("step").get<std::int64_t>();
-  p.updates = j.value("updates", p.step);  // earlier versions skipped no steps
-  p.forward = j.at("forward").get<std::int64_t>();
-  p.finished_epochs = j.at("finished_epochs").get<std::int64_t>();
-  p.cursor.epoch = j.at("cursor_epoch").get<std::int64_t>();
-  p.cursor.batch = j.at("cursor_batch").get<std::int64_t>();
+  for_each_count(p, [&](const char* key, std::int64_t& count) { j.at(key).get_to(count); });
   p.epoch = sums_from(j.at("epoch"));
   p.epoch_seconds = j.at("epoch_seconds").get<double>();
   p.interval = sums_from(j.at("interval"));
   p.best = best_from(j, "best");
   p.best_ema = best_from(j, "best_ema");
-  if (j.contains("plateau")) p.plateau = plateau_from(j.at("plateau"));
-  if (j.contains("guard")) p.guard = guard_from(j.at("guard"));
+  if (j.contains("plateau")) j.at("plateau").get_to(p.plateau);
+  if (j.contains("guard")) j.at("guard").get_to(p.guard);
   // Without it, a state of an earlier version, the chain begins here.
-  if (j.contains("fingerprints")) p.fingerprints = fingerprints_from(j.at("fingerprints"));
+  if (j.contains("fingerprints")) j.at("fingerprints").get_to(p.fingerprints);
   check_progress(p);
   return p;
 }
