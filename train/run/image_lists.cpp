@@ -7,25 +7,16 @@
 #include "engine/base/json.h"
 
 namespace fovea {
+
+// The members are the keys: nlohmann's to_json() and from_json().
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ImageList, classes, counts, images, block, checksums)
+
 namespace {
 
 using nlohmann::json;
 
-json to_json(const ImageList& list) {
-  return {{"classes", list.classes},
-          {"counts", list.counts},
-          {"images", list.images},
-          {"block", list.block},
-          {"checksums", list.checksums}};
-}
-
 ImageList list_from(const json& j) {
-  ImageList list;
-  list.classes = j.at("classes").get<std::vector<std::string>>();
-  list.counts = j.at("counts").get<std::vector<std::int64_t>>();
-  list.images = j.at("images").get<std::int64_t>();
-  list.block = j.at("block").get<std::int64_t>();
-  list.checksums = j.at("checksums").get<std::vector<std::uint32_t>>();
+  auto list = j.get<ImageList>();
   check(list.block >= 1 && list.images >= 0, "got ", list.images, " images in blocks of ",
         list.block);
   return list;
@@ -42,14 +33,14 @@ auto reading(std::string_view text, const std::string& context, const Read& read
 
 }  // namespace
 
-std::string format_image_list(const ImageList& list) { return json_text(to_json(list)); }
+std::string format_image_list(const ImageList& list) { return json_text(json(list)); }
 
 ImageList parse_image_list(std::string_view text, const std::string& context) {
   return reading(text, context, list_from);
 }
 
 std::string format_image_lists(const ImageLists& lists) {
-  return json_text(json{{"train", to_json(lists.train)}, {"test", to_json(lists.test)}});
+  return json_text(json{{"train", lists.train}, {"test", lists.test}});
 }
 
 std::optional<ImageLists> parse_image_lists(std::string_view text, const std::string& context) {
