@@ -24,6 +24,24 @@ namespace fovea::ops::detail {
   return x.alias(shape, strides);
 }
 
+/// x off the tape, without `axis`, whose size is 1.
+[[nodiscard]] inline Tensor without_axis(const Tensor& x, int axis) {
+  Shape shape = x.shape();
+  Strides strides = x.strides();
+  shape.erase(axis);
+  strides.erase(axis);
+  return x.alias(shape, strides);
+}
+
+/// x off the tape, with an axis of size 1 before `axis`.
+[[nodiscard]] inline Tensor with_axis(const Tensor& x, int axis) {
+  Shape shape = x.shape();
+  Strides strides = x.strides();
+  shape.insert(axis, 1);
+  strides.insert(axis, 1);
+  return x.alias(shape, strides);
+}
+
 /// x off the tape and packed, with `axis` (in [0, rank)) moved to the end.
 [[nodiscard]] inline Tensor axis_to_end(const Tensor& x, int axis) {
   int order[Shape::kMaxRank] = {0, 1, 2, 3, 4, 5};

@@ -51,22 +51,6 @@ Tensor scatter(const Tensor& dy, const Tensor& positions, std::int64_t width) {
   return dx;
 }
 
-Tensor without_axis(const Tensor& x, int axis) {
-  Shape shape = x.shape();
-  Strides strides = x.strides();
-  shape.erase(axis);
-  strides.erase(axis);
-  return x.alias(shape, strides);
-}
-
-Tensor with_axis(const Tensor& x, int axis) {
-  Shape shape = x.shape();
-  Strides strides = x.strides();
-  shape.insert(axis, 1);
-  strides.insert(axis, 1);
-  return x.alias(shape, strides);
-}
-
 struct Selection {
   int axis = 0;
   std::int64_t count = 1;
@@ -79,10 +63,10 @@ std::pair<Tensor, Tensor> take(const OpLabel& op, const Tensor& x, const Selecti
   const Tensor rows = detail::axis_to_end(x, s.axis);
   const Tensor positions = find_positions(rows, s.count, s.order);
   Tensor values = detail::axis_from_end(values_at(rows, positions), s.axis);
-  if (s.drop_axis) values = without_axis(values, s.axis);
+  if (s.drop_axis) values = detail::without_axis(values, s.axis);
   return {record(op, values, {x}, {positions},
                  [s, width = rows.shape()[-1]](const GradArgs& g) -> Grads {
-                   const Tensor dy = s.drop_axis ? with_axis(g.dy, s.axis) : g.dy;
+                   const Tensor dy = s.drop_axis ? detail::with_axis(g.dy, s.axis) : g.dy;
                    const Tensor dx = scatter(detail::axis_to_end(dy, s.axis), g.saved[0], width);
                    return {detail::axis_from_end(dx, s.axis)};
                  }),
@@ -117,7 +101,7 @@ Tensor argmax(const Tensor& x, int axis, bool keepdim) {
   axis = require_filled_axis(op, x, axis, keepdim);
   const Tensor positions =
       detail::axis_from_end(find_positions(detail::axis_to_end(x, axis), 1, Order::falling), axis);
-  return record_constant(op, keepdim ? positions : without_axis(positions, axis), {x});
+  return record_constant(op, keepdim ? positions : detail::without_axis(positions, axis), {x});
 }
 
 std::pair<Tensor, Tensor> topk(const Tensor& x, std::int64_t k, int axis) {

@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <numeric>
 #include <optional>
+#include <utility>
 
 #include "engine/autograd.h"
 #include "engine/copy.h"
+#include "ops/common/rows.h"
 
 namespace fovea::ops {
 namespace {
@@ -46,12 +48,12 @@ Tensor view_along(const OpLabel& op, const Tensor& x, int axis, const Region& re
                 });
 }
 
-/// Records a view whose derivative reshapes dy to the shape of x.
-Tensor view_as(const OpLabel& op, const Tensor& x, const Shape& shape, const Strides& strides) {
-  return record(op, x.alias(shape, strides), {x}, {},
-                [from = x.shape()](const GradArgs& g) -> Grads {
-                  return {g.dy.alias(from, contiguous_strides(from))};
-                });
+/// Records a view, or a copy, of the elements of x in their order: its derivative reshapes dy to
+/// the shape of x.
+Tensor record_view(const OpLabel& op, const Tensor& x, Tensor view) {
+  return record(op, std::move(view), {x}, {}, [from = x.shape()](const GradArgs& g) -> Grads {
+    return {g.dy.alias(from, contiguous_strides(from))};
+  });
 }
 
 /// Strides under which x's elements, in order, have `shape`; empty if that requires a copy. Each
@@ -161,11 +163,8 @@ Tensor reshape(const Tensor& x, const Shape& wanted) {
   const Shape shape = inferred(x, wanted);
   op.set({"shape", shape});
   const auto strides = reshaped_strides(x, shape);
-  if (strides) return view_as(op, x, shape, *strides);
-  const Tensor packed = x.detach().contiguous().alias(shape, contiguous_strides(shape));
-  return record(op, packed, {x}, {}, [from = x.shape()](const GradArgs& g) -> Grads {
-    return {g.dy.alias(from, contiguous_strides(from))};
-  });
+  if (strides) return record_view(op, x, x.alias(shape, *strides));
+  return record_view(op, x, x.detach().contiguous().alias(shape, contiguous_strides(shape)));
 }
 
 Tensor permute(const Tensor& x, std::initializer_list<int> order) {
@@ -265,23 +264,15 @@ Tensor squeeze(const Tensor& x, int axis) {
   axis = normalize_axis(op, axis, x.rank());
   check(x.shape()[axis] == 1, "squeeze: axis ", axis, " of ", x.shape(), " has size ",
         x.shape()[axis], ", expected 1");
-  Shape shape = x.shape();
-  Strides strides = x.strides();
-  shape.erase(axis);
-  strides.erase(axis);
   op.set({"axis", axis});
-  return view_as(op, x, shape, strides);
+  return record_view(op, x, detail::without_axis(x, axis));
 }
 
 Tensor unsqueeze(const Tensor& x, int axis) {
   OpLabel op("unsqueeze");
   axis = normalize_axis(op, axis, x.rank() + 1);
-  Shape shape = x.shape();
-  Strides strides = x.strides();
-  shape.insert(axis, 1);
-  strides.insert(axis, 1);
   op.set({"axis", axis});
-  return view_as(op, x, shape, strides);
+  return record_view(op, x, detail::with_axis(x, axis));
 }
 
 Tensor cat(const std::vector<Tensor>& tensors, int axis) {
