@@ -64,15 +64,15 @@ void for_each_shard(const fs::path& index, const F& f) {
   }
 }
 
-WeightsFile read_shards(const fs::path& index) {
-  WeightsFile all;
+WeightsFile read_shards(const fs::path& index, const std::string& note) {
+  WeightsFile all{{}, {}, note};
   for_each_shard(index,
                  [&](const fs::path& shard) { all.tensors.merge(read_weights(shard).tensors); });
   return all;
 }
 
-WeightsList list_shards(const fs::path& index) {
-  WeightsList all;
+WeightsList list_shards(const fs::path& index, const std::string& note) {
+  WeightsList all{{}, {}, {}, note};
   for_each_shard(index, [&](const fs::path& shard) {
     WeightsList list = list_weights(shard);
     std::move(list.entries.begin(), list.entries.end(), std::back_inserter(all.entries));
@@ -92,11 +92,8 @@ WeightsFile read_weights(const fs::path& path, const WeightsKey& key) {
     }
     case Format::npz:
       return {NpzFile(file, path.string()).read(), {}, note_of(key)};
-    case Format::index: {
-      WeightsFile all = read_shards(path);
-      all.note = note_of(key);
-      return all;
-    }
+    case Format::index:
+      return read_shards(path, note_of(key));
     default: {
       SafetensorsFile read = read_safetensors(path);
       return {std::move(read.tensors), std::move(read.metadata), note_of(key)};
@@ -115,11 +112,8 @@ WeightsList list_weights(const fs::path& path, const WeightsKey& key) {
       const NpzFile arrays(file, path.string());
       return {arrays.entries(), arrays.others(), {}, note_of(key)};
     }
-    case Format::index: {
-      WeightsList all = list_shards(path);
-      all.note = note_of(key);
-      return all;
-    }
+    case Format::index:
+      return list_shards(path, note_of(key));
     default: {
       SafetensorsList list = list_safetensors(path);
       return {std::move(list.entries), {}, std::move(list.metadata), note_of(key)};
