@@ -92,8 +92,9 @@ struct LossConfig {
 
 // For the files of model families (models.cpp).
 
-/// Throws if `config` has dropout or drop path: a file cannot record random drops.
-void refuse_dropping(const nlohmann::json& config);
+/// The model's configuration. Throws if it has dropout or drop path: a file cannot record random
+/// drops.
+[[nodiscard]] nlohmann::json family_config(const Case& c);
 /// The images, as leaves with gradients.
 [[nodiscard]] Tensor take_images(Case& c);
 /// A context of the file's precision, for evaluation.

@@ -64,11 +64,8 @@ void compare_measures(Case& c, const Tensor& output, const Tensor& target) {
 }  // namespace
 
 void check_depth(Case& c) {
-  nlohmann::json config = c.config;
-  config["family"] = c.family;
-  refuse_dropping(config);
   const std::unique_ptr<DepthTransformer> model =
-      model_as<DepthTransformer>(load_case_model(c, config));
+      model_as<DepthTransformer>(load_case_model(c, family_config(c)));
   const DType real = c.options.parameters();
   const Tensor input = take_images(c), target = c.take("target", real);
   Context ctx = training_context(c);

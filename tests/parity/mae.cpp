@@ -8,10 +8,7 @@
 namespace fovea::golden {
 
 void check_mae(Case& c) {
-  nlohmann::json config = c.config;
-  config["family"] = c.family;
-  refuse_dropping(config);
-  const std::unique_ptr<Mae> mae = model_as<Mae>(load_case_model(c, config));
+  const std::unique_ptr<Mae> mae = model_as<Mae>(load_case_model(c, family_config(c)));
 
   const Tensor input = take_images(c), noise = c.take("noise", c.options.parameters());
   const Shape patches{input.size(0), mae->config().image.patches()};

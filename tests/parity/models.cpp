@@ -99,11 +99,14 @@ void compare_evaluation(Case& c, Classifier& model, const Tensor& input) {
 
 }  // namespace
 
-void refuse_dropping(const nlohmann::json& config) {
+nlohmann::json family_config(const Case& c) {
+  nlohmann::json config = c.config;
+  config["family"] = c.family;
   for (const char* key : {"drop_path", "pos_drop_rate"}) {
     check(!config.contains(key) || config[key] == 0, "config: ", key,
           ": expected 0, because other results are not reproducible");
   }
+  return config;
 }
 
 void compare_buffers(Case& c, const Model& model) {
@@ -152,11 +155,9 @@ Context training_context(Case& c) {
 }
 
 void check_classifier(Case& c) {
-  nlohmann::json config = c.config;
+  nlohmann::json config = family_config(c);
   const LossConfig loss_config = take_loss_config(config, c.family == "deit");
-  config["family"] = c.family;
   if (c.family == "pervit") take_init(config);
-  refuse_dropping(config);
   compare_initial_values(c, config);
   const std::unique_ptr<Classifier> model = model_as<Classifier>(load_case_model(c, config));
   check_permutation(c, *model);

@@ -16,9 +16,7 @@ constexpr double kGoldenDivergence = 1e-3, kTrainingDivergence = 1e-6;  // weigh
 }  // namespace
 
 void check_vae(Case& c) {
-  nlohmann::json config = c.config;
-  config["family"] = c.family;
-  const std::unique_ptr<Vae> vae = model_as<Vae>(load_case_model(c, config));
+  const std::unique_ptr<Vae> vae = model_as<Vae>(load_case_model(c, family_config(c)));
   const DType real = c.options.parameters();
   const Tensor input = take_images(c);
   const Context ctx = training_context(c);
