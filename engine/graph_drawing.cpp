@@ -16,12 +16,6 @@ bool is_named_input(const Tensor& t) {
   return !t.node() && !t.requires_grad() && !t.name().empty();
 }
 
-/// The path without its last part: "a.b" for "a.b.c", "" for "a".
-std::string parent_of(const std::string& path) {
-  const std::size_t dot = path.rfind('.');
-  return dot == std::string::npos ? "" : path.substr(0, dot);
-}
-
 bool lies_within(const std::string& path, const std::string& outer) {
   return outer.empty() || path == outer || path.starts_with(outer + ".");
 }
@@ -33,7 +27,7 @@ std::string relative(const std::string& path, const std::string& outer) {
 }
 
 std::string common(std::string a, const std::string& b) {
-  while (!lies_within(b, a)) a = parent_of(a);
+  while (!lies_within(b, a)) a = parent_module(a);
   return a;
 }
 
@@ -52,7 +46,7 @@ struct Op {
 
   /// The module whose frame contains the op. The module of its own parameters is its title.
   [[nodiscard]] std::string frame() const {
-    if (own) return parent_of(*own);
+    if (own) return parent_module(*own);
     Module both = before;
     meet(both, after);
     return both.value_or("");
@@ -86,7 +80,7 @@ class Graph {
   static Module own_module(const Node& node) {
     Module module;
     for (const Tensor& input : node.inputs) {
-      if (is_parameter(input)) meet(module, parent_of(input.name()));
+      if (is_parameter(input)) meet(module, parent_module(input.name()));
     }
     return module;
   }
@@ -125,7 +119,7 @@ std::string box_text(const Op& op, const std::string& frame) {
   }
   for (const Tensor& input : op.node->inputs) {
     if (!is_parameter(input)) continue;
-    text << '\n' << relative(input.name(), parent_of(input.name())) << ' ' << input.shape();
+    text << '\n' << relative(input.name(), parent_module(input.name())) << ' ' << input.shape();
   }
   text << "\n-> " << op.node->output_shape;
   return text.str();

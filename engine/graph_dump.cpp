@@ -22,4 +22,9 @@ std::vector<std::shared_ptr<Node>> tape_of(const Tensor& root) {
   return nodes;
 }
 
+std::string parent_module(const std::string& path) {
+  const std::size_t dot = path.rfind('.');
+  return dot == std::string::npos ? "" : path.substr(0, dot);
+}
+
 }  // namespace fovea

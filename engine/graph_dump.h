@@ -11,6 +11,8 @@ namespace fovea {
 
 /// All ops that the root was computed from, latest first.
 [[nodiscard]] std::vector<std::shared_ptr<Node>> tape_of(const Tensor& root);
+/// The path of a module without its last part: "a.b" for "a.b.c", "" for "a".
+[[nodiscard]] std::string parent_module(const std::string& path);
 /// A Graphviz drawing (`dot -Tsvg`). Each op is a box with its attributes, its parameters and its
 /// output shape; frames enclose the modules that parameter names imply; other named leaves are
 /// ellipses.

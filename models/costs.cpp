@@ -27,12 +27,6 @@ std::string module_of(const Node& op) {
   return {};
 }
 
-/// Parent of a path: "blocks.0.attn" for "blocks.0.attn.qkv".
-std::string parent_of(const std::string& path) {
-  const std::size_t dot = path.rfind('.');
-  return dot == std::string::npos ? "" : path.substr(0, dot);
-}
-
 Shape without_batch(const Shape& shape) {
   Shape rest;
   for (int axis = 1; axis < shape.rank(); ++axis) rest.push_back(shape[axis]);
@@ -49,7 +43,7 @@ std::vector<ModuleCost> rows_of(const std::vector<std::shared_ptr<Node>>& tape) 
     if (!path.empty()) last = path;
     if (node.multiply_adds == 0 && !is_norm(node.name)) continue;
     if (path.empty()) {
-      const std::string parent = parent_of(last);
+      const std::string parent = parent_module(last);
       path = parent.empty() ? label_of(node) : parent + "." + label_of(node);
     }
     rows.push_back({path, without_batch(node.output_shape), node.multiply_adds});
