@@ -26,7 +26,7 @@ struct PictureObjects {
 };
 
 struct ObjectOptions {
-  double threshold = 0.5;         ///< least score of a shown object
+  double threshold = 0.5;         ///< minimum score of a shown object
   std::filesystem::path drawn{};  ///< folder for the pictures with boxes; empty: none
   std::filesystem::path json{};   ///< file for COCO's results of all scores; empty: none
   EvaluateOptions run{};          ///< batch size, workers, precision, preprocessing
