@@ -64,7 +64,7 @@ void ShownRun::first_images(const Tensor& images) {
 
 bool ShownRun::asks_to_stop() { return SignalRequest::pending() != 0; }
 
-int follow(Trainer& trainer) {
+int train_as_worker(Trainer& trainer) {
   class Follower : public RunObserver {
     [[nodiscard]] bool asks_to_stop() override { return SignalRequest::pending() != 0; }
   } follower;

@@ -54,7 +54,7 @@ class ShownRun : public RunObserver {
 };
 
 /// Takes part in the first process's run. Returns the program's exit code.
-int follow(Trainer& trainer);
+int train_as_worker(Trainer& trainer);
 
 /// Trains in a locked folder.
 class LiveRun {

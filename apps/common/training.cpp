@@ -210,7 +210,7 @@ int build_and_train(ResolvedRun& run, const Datasets& data, Communicator& proces
   add_notices(run.config, ready.trainer(), run.notices);
   console.introduce(run, ready.trainer());
   if (run.config.request.eval) return evaluate_only(run.config, ready.trainer(), console);
-  if (!processes.is_first()) return follow(ready.trainer());
+  if (!processes.is_first()) return train_as_worker(ready.trainer());
   return LiveRun(run.config, ready.trainer(), ready.take_folder(), console).train();
 }
 
