@@ -145,6 +145,94 @@ TEST_CASE(
   CHECK(counted > 40);
 }
 
+TEST_CASE("a model costs its own files, an entry in the registry and a row of names") {
+  const std::string registry = slurp(kRoot / "models/registry.cpp");
+  static const std::regex entry("family<(\\w+), read_(\\w+)_config>\\(\"(\\w+)\"\\)");
+  std::map<std::string, std::string> headers;  // by class
+  for (const std::string& header :
+       found_in("models/registry.cpp", "#include \"(models/\\w+\\.h)\"")) {
+    for (const std::string& type : found_in(header, "\nclass (\\w+) ")) headers[type] = header;
+  }
+  std::size_t families = 0;
+  for (std::sregex_iterator it(registry.begin(), registry.end(), entry), end; it != end; ++it) {
+    const std::string type = (*it)[1], name = (*it)[3], header = headers[type];
+    INFO(name, ": ", type, " of ", header);
+    ++families;
+    REQUIRE(header.size() > 2);
+    CHECK(exists(kRoot / (header.substr(0, header.size() - 2) + ".cpp")));
+    Names readers;
+    for (const File* file : product_files()) {
+      for (const std::string& line : file->lines) {
+        if (line == "#include \"" + header + "\"") readers.insert(file->path);
+      }
+    }
+    // Besides the family's own: what is drawn or measured of it alone, and its task.
+    CHECK(others(readers,
+                 "models/.*|tests/parity/.*|report/inspect/.*|train/tasks/.*|apps/tasks/.*|"
+                 "train/start/initial_weights\\.cpp")
+              .empty());
+    CHECK(slurp(kRoot / "models/presets.cpp").find('"' + name + '"') != std::string::npos);
+  }
+  CHECK(families >= 12);
+}
+
+namespace {
+
+/// The product's files that have a text in quotes, by the text.
+std::map<std::string, Names> files_by_quoted_text() {
+  static const std::regex quoted("\"([\\w-]+)\"");
+  std::map<std::string, Names> files;
+  for (const File* file : product_files()) {
+    for (const std::string& line : file->lines) {
+      const std::string code = line.substr(0, line.find("//"));
+      for (std::sregex_iterator it(code.begin(), code.end(), quoted), end; it != end; ++it) {
+        files[(*it)[1]].insert(file->path);
+      }
+    }
+  }
+  return files;
+}
+
+Names without(Names names, const Names& others) {
+  for (const std::string& name : others) names.erase(name);
+  return names;
+}
+
+}  // namespace
+
+// Others name it only where they read files of other programs, or mean something else by the word.
+TEST_CASE("a model's setting costs one line in one file") {
+  std::map<std::string, Names> settings;  // with the files that describe them
+  for (const File* file : product_files()) {
+    if (!matches(file->path, "models/\\w*config\\.cpp")) continue;
+    for (const std::string& key : found_in(file->path, "\\bv\\(\\s*\"(\\w+)\",")) {
+      settings[key].insert(file->path);
+    }
+  }
+  CHECK(settings.size() > 90);
+  const Names
+      of_runs{"img_size",      "num_classes",    "in_chans",      "drop_path",
+              "drop_rate",     "backbone",       "loss",          "attn_drop_rate",
+              "pos_drop_rate", "proj_drop_rate", "scaling_factor"};  // which a run chooses or reads
+                                                                     // by these names
+  const std::map<std::string, Names> files = files_by_quoted_text();
+  std::size_t alone = 0;
+  for (const auto& [key, own] : settings) {
+    std::string flag = key;
+    std::replace(flag.begin(), flag.end(), '_', '-');
+    Names found;
+    for (const std::string& name : {key, flag}) {
+      if (files.contains(name)) found.insert(files.at(name).begin(), files.at(name).end());
+    }
+    found = without(found, own);
+    INFO(key, ": ", join(found));
+    alone += found.empty() && own.size() == 1 ? 1 : 0;
+    if (of_runs.contains(key)) continue;
+    CHECK(others(found, "(?!apps/|train/(settings|start|loop|run|plan)/).*").empty());
+  }
+  CHECK(alone > 30);
+}
+
 TEST_CASE("a data set is named by its own files and one row") {
   static const std::regex own_class(
       "\nclass (\\w+) (?:final )?: public \\w*(?:Dataset|DetectionSet)\\b");
