@@ -21,7 +21,7 @@ OWN_FLAGS = {
                   (["--norm-num-groups", "3"], "norm_num_groups"), (["--latent-channels", "0"], "latent_channels"),
                   (["--layers-per-block", "-1"], "layers_per_block"), (["--scaling-factor", "0"], "scaling_factor"),
                   (["--img-size", "30"], "not divisible by 4"), (["--mean", "0", "0", "0"], "-1 to 1"),
-                  (["--embed-dim", "24"], "embed_dim"), (["--depth", "2"], "depth")],
+                  (["--embed-dim", "24"], "a setting for classifiers"), (["--depth", "2"], "depth")],
     "train_diffusion": [(["--model", "vit_tiny_patch8_32"], "./run train_cifar"), (["--mixup", "0.8"], "--mixup"),
                         (["--model", "mae_vit_tiny_patch8_32"], "./run train_mae"), (["--model", "dit_q_2"], "dit_q_2"),
                         (["--std", "0.25,0.25,0.25"], "pixels in [-1, 1]"), (["--diffusion-steps", "20"], "more than 20"),
@@ -46,6 +46,6 @@ OWN_FLAGS = {
                         (["--encoder-pos", "cosine"], "sine none peg"), (["--enc-layers", "-1"], "enc_layers"),
                         (["--dropout", "1"], "dropout"), (["--backbone", "resnet51"], "resnet51"),
                         (["--peg-positions", "9", "--encoder-pos", "peg"], "peg_positions"),
-                        (["--dataset", "builtin"], "no boxes"), (["--embed-dim", "24"], "embed_dim"),
+                        (["--dataset", "builtin"], "no boxes"), (["--embed-dim", "24"], "a setting for classifiers"),
                         (["--lr-scale", "back=0.1,"], "--lr-scale"), (["--lr-scale", "neck=0.1"], "neck")],
 }
