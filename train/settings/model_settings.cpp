@@ -22,40 +22,35 @@ std::string flag_of(std::string key) {
   return key;
 }
 
-[[noreturn]] void refuse(const std::string& key, const std::string& text, const char* expected) {
-  throw UsageError("--" + flag_of(key) + ": got " + text + ", expected " + expected);
-}
-
-json parse_object(const std::string& key, const std::string& text) {
-  json value = parse_config_value(text);
-  if (!value.is_object()) refuse(key, text, "a JSON object like {\"class_token\": false}");
-  return value;
-}
-
-json parse_list(const std::string& key, const std::string& text) {
-  const json list = parse_json("[" + text + "]");
-  if (list.is_discarded()) refuse(key, text, "integers separated by commas");
-  return list.size() == 1 && list[0].is_array() ? list[0] : list;
-}
-
-json parse_size(const std::string& key, const std::string& text) {
-  const json value = parse_config_value(text);
-  const bool pair = value.is_array() && value.size() == 2;
-  if (!pair && !value.is_number()) refuse(key, text, "N or HxW");
-  return pair ? value : json{value, value};
+/// The flags of the models of a task, or of all, and --model-args.
+std::vector<ModelFlag> flags_of(std::optional<TaskKind> task = {}) {
+  std::vector<ModelFlag> flags = model_flags(task);
+  flags.push_back({.key = kModelArgs,
+                   .kind = ModelFlag::Kind::object,
+                   .group = "Model",
+                   .help = "more model settings, as a JSON object",
+                   .other_names = {"model-kwargs"}});
+  return flags;
 }
 
 json parse(const ModelFlag& flag, const std::string& text) {
-  switch (flag.kind) {
-    case ModelFlag::Kind::list:
-      return parse_list(flag.key, text);
-    case ModelFlag::Kind::size:
-      return parse_size(flag.key, text);
-    case ModelFlag::Kind::object:
-      return parse_object(flag.key, text);
-    default:
-      return parse_config_value(text);
+  const auto require = [&](bool ok, const char* expected) {
+    check_usage(ok, "--", flag_of(flag.key), ": got ", text, ", expected ", expected);
+  };
+  if (flag.kind == ModelFlag::Kind::list) {
+    const json list = parse_json("[" + text + "]");
+    require(!list.is_discarded(), "integers separated by commas");
+    return list.size() == 1 && list[0].is_array() ? list[0] : list;
   }
+  const json value = parse_config_value(text);
+  if (flag.kind == ModelFlag::Kind::size) {
+    const bool pair = value.is_array() && value.size() == 2;
+    require(pair || value.is_number(), "N or HxW");
+    return pair ? value : json{value, value};
+  }
+  require(flag.kind != ModelFlag::Kind::object || value.is_object(),
+          "a JSON object like {\"class_token\": false}");
+  return value;
 }
 
 void add_field(Fields& fields, const ModelFlag& flag, std::string* text) {
@@ -81,17 +76,11 @@ void add_dropout_fields(FieldGroup& g, ModelChoice& model) {
 }  // namespace
 
 ModelSettings::ModelSettings() {
-  for (const ModelFlag& flag : model_flags()) texts_[flag.key];
-  texts_[kModelArgs];
+  for (const ModelFlag& flag : flags_of()) texts_[flag.key];
 }
 
 void ModelSettings::add_fields(Fields& fields, std::optional<TaskKind> task) {
-  for (const ModelFlag& flag : model_flags(task)) add_field(fields, flag, &(*this)[flag.key]);
-  const ModelFlag others{.key = kModelArgs,
-                         .group = "Model",
-                         .help = "more model settings, as a JSON object",
-                         .other_names = {"model-kwargs"}};
-  add_field(fields, others, &(*this)[kModelArgs]);
+  for (const ModelFlag& flag : flags_of(task)) add_field(fields, flag, &(*this)[flag.key]);
 }
 
 std::string& ModelSettings::operator[](std::string_view key) {
@@ -101,14 +90,14 @@ std::string& ModelSettings::operator[](std::string_view key) {
 }
 
 json ModelSettings::overrides() const {
-  const std::vector<ModelFlag> flags = model_flags();
+  const std::vector<ModelFlag> flags = flags_of();
   json result = json::object();
   for (const ModelFlag& flag : flags) {
     const std::string& text = texts_.at(flag.key);
-    if (!text.empty()) result[flag.key] = parse(flag, text);
+    if (text.empty()) continue;
+    const json value = parse(flag, text);
+    result.update(flag.key == kModelArgs ? value : json::object({{flag.key, value}}));
   }
-  const std::string& others = texts_.at(kModelArgs);
-  if (!others.empty()) result.update(parse_object(kModelArgs, others));
   for (const ModelFlag& flag : flags) {
     if (!flag.implies.empty() && result.contains(flag.key)) result[flag.implies] = true;
   }
