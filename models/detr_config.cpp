@@ -1,6 +1,7 @@
 // The settings of DETR and Deformable DETR.
 #include <nlohmann/json.hpp>
 
+#include "models/config_fields.h"
 #include "models/deformable_detr.h"
 #include "models/detr.h"
 
