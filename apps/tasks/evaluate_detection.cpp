@@ -2,15 +2,40 @@
 #include <algorithm>
 
 #include "apps/tasks/detection.h"
-#include "apps/tasks/detector_images.h"
 #include "apps/tasks/evaluation_session.h"
+#include "data/sources/boxes/detection_set.h"
 #include "engine/base/files.h"
+#include "models/detection/coco_results.h"
 #include "models/model_as.h"
 #include "report/detector_report.h"
 #include "train/tasks/detector_evaluation.h"
 
 namespace fovea {
 namespace {
+
+/// Throws if the data set has other classes than the detector.
+void require_classes_of(const LoadedModel& trained, const DetectionSet& images) {
+  const std::int64_t classes = trained.model->info().num_classes;
+  check(images.classes() == classes, trained.weights.string(), ": the model has ", classes,
+        " classes, but the data set has ", images.classes(),
+        "; a detector needs boxes of its own classes");
+  if (!trained.names_classes) return;
+  for (std::size_t k = 0; k < trained.info.classes.size(); ++k) {
+    const std::string &learned = trained.info.classes[k], &own = images.class_names()[k];
+    check(learned == own, trained.weights.string(), ": class ", k, " is ", learned,
+          ", but in the data set it is ", own);
+  }
+}
+
+/// Objects on the images of a data set as COCO's results, JSON text.
+std::string coco_results(const std::vector<FoundObject>& objects, const DetectionSet& images) {
+  std::vector<ScoredBox> boxes;
+  for (const FoundObject& object : objects) {
+    boxes.push_back(object.where);
+    boxes.back().image = images.image_id(object.where.image);
+  }
+  return format_coco_results(boxes);
+}
 
 EvaluatedDetector evaluated_detector(const EvaluateRequest& request, const LoadedModel& trained,
                                      const std::shared_ptr<const DetectionSet>& images,
@@ -41,7 +66,9 @@ void write_detector_files(EvaluationSession& session, const LoadedModel& trained
 
 EvaluatedDetector evaluate_detector(EvaluationSession& session, const LoadedModel& trained) {
   const EvaluateRequest& request = session.request();
-  const auto images = open_detection_set(request.images_of(trained), request.split, trained);
+  const Split split = request.split == "train" ? Split::train : Split::test;
+  const auto images = require_boxes(open_dataset(request.images_of(trained), split), "evaluate");
+  require_classes_of(trained, *images);
   session.note(images->notice());
   EvaluateOptions options = session.options(trained, images->size());
   options.pad_multiple = 1;

@@ -110,19 +110,6 @@ std::string as_text(const std::vector<PictureObjects>& pictures, const std::stri
   return text;
 }
 
-/// Sizes of picture files, read when they are first asked for.
-class FileSizes {
- public:
-  explicit FileSizes(const std::vector<fs::path>& files) : files_(files) {}
-
-  [[nodiscard]] ImageSize operator()(std::int64_t index) const {
-    return read_image(files_.at(static_cast<std::size_t>(index))).size();
-  }
-
- private:
-  const std::vector<fs::path>& files_;
-};
-
 }  // namespace
 
 std::vector<PictureObjects> find_in_pictures(const LoadedModel& trained,
@@ -131,9 +118,12 @@ std::vector<PictureObjects> find_in_pictures(const LoadedModel& trained,
                                              std::vector<fs::path>& written) {
   std::vector<PictureObjects> pictures;
   for (const fs::path& file : files) pictures.push_back({file.string(), {}});
+  const auto size_of = [&](std::int64_t index) {
+    return read_image(files.at(static_cast<std::size_t>(index))).size();
+  };
   const FoundObjects found =
       find_objects(model_as<Detector>(*trained.model), std::make_shared<PictureFiles>(files),
-                   options.run, FileSizes(files));
+                   options.run, size_of);
   found.pass.require_finite(trained.weights.string() + ": ");
   for (const BrokenImage& image : found.pass.bad_images)
     pictures.at(static_cast<std::size_t>(image.index)).error = image.message;
