@@ -3,7 +3,6 @@
 
 #include "engine/autograd.h"
 #include "models/checkpoints/checkpoint.h"
-#include "models/encoder_tokens.h"
 
 namespace fovea {
 
@@ -49,7 +48,10 @@ PatchTokens CPVT::patch_tokens(const Tensor& images, Context& ctx) {
 }
 
 TokenInfo CPVT::tokens() const {
-  return encoder_tokens(config_.image, config_.tokens.prefix(), config_.encoder);
+  return {{config_.image.grid(), config_.tokens.prefix()},
+          config_.image.patch_size,
+          config_.encoder.depth,
+          config_.encoder.num_heads};
 }
 
 Tensor peg_weight(const Model& model, std::int64_t peg) {

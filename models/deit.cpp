@@ -1,7 +1,6 @@
 // Forward pass of DeiT: class and distillation token share the transformer and have one head each.
 #include "models/deit.h"
 
-#include "models/encoder_tokens.h"
 #include "ops/arithmetic.h"
 #include "ops/view.h"
 
@@ -33,6 +32,11 @@ ClassifierOutput DeiT::forward(const Tensor& images, Context& ctx) {
   return {(logits + logits_dist) * 0.5, {}};
 }
 
-TokenInfo DeiT::tokens() const { return encoder_tokens(config_.image, 2, config_.encoder); }
+TokenInfo DeiT::tokens() const {
+  return {{config_.image.grid(), 2},
+          config_.image.patch_size,
+          config_.encoder.depth,
+          config_.encoder.num_heads};
+}
 
 }  // namespace fovea

@@ -1,7 +1,6 @@
 // Forward pass of a transformer with a dense head, from images to depths.
 #include "models/depth_transformer.h"
 
-#include "models/encoder_tokens.h"
 #include "ops/activation.h"
 #include "ops/arithmetic.h"
 #include "ops/view.h"
@@ -46,7 +45,12 @@ Tensor DepthTransformer::forward(const Tensor& images, Context& ctx) {
 }
 
 TokenInfo DepthTransformer::tokens() const {
-  return encoder_tokens(config_.image, config_.tokens.prefix(), config_.encoder);
+  return {{config_.image.grid(), config_.tokens.prefix()},
+          config_.image.patch_size,
+          config_.encoder.depth,
+          config_.encoder.num_heads,
+          /*hides_some=*/false,
+          !config_.encoder.is_differential()};
 }
 
 }  // namespace fovea

@@ -3,7 +3,6 @@
 
 #include "engine/autograd.h"
 #include "engine/random.h"
-#include "models/encoder_tokens.h"
 #include "models/layers/patch_pixels.h"
 #include "ops/activation.h"
 #include "ops/arithmetic.h"
@@ -97,6 +96,11 @@ std::int64_t Dit::null_label() const {
   return config_.num_classes;
 }
 
-TokenInfo Dit::tokens() const { return encoder_tokens(config_.image, 0, config_.encoder); }
+TokenInfo Dit::tokens() const {
+  return {{config_.image.grid(), 0},
+          config_.image.patch_size,
+          config_.encoder.depth,
+          config_.encoder.num_heads};
+}
 
 }  // namespace fovea

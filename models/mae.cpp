@@ -3,7 +3,6 @@
 
 #include "engine/autograd.h"
 #include "engine/random.h"
-#include "models/encoder_tokens.h"
 #include "ops/arithmetic.h"
 #include "ops/index.h"
 #include "ops/order.h"
@@ -133,9 +132,11 @@ Tensor Mae::loss(const Tensor& images, const Masking& masking, const Tensor& pix
 }
 
 TokenInfo Mae::tokens() const {
-  TokenInfo tokens = encoder_tokens(config_.image, 1, config_.encoder);
-  tokens.hides_some = true;
-  return tokens;
+  return {{config_.image.grid(), 1},
+          config_.image.patch_size,
+          config_.encoder.depth,
+          config_.encoder.num_heads,
+          true};
 }
 
 }  // namespace fovea

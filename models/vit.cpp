@@ -1,8 +1,6 @@
 // Forward pass of ViT, from images to logits.
 #include "models/vit.h"
 
-#include "models/encoder_tokens.h"
-
 namespace fovea {
 
 ViT::ViT(ModelInfo info, const ViTConfig& c, std::uint64_t seed, TensorOptions options)
@@ -50,7 +48,12 @@ PatchTokens ViT::patch_tokens(const Tensor& images, Context& ctx) {
 }
 
 TokenInfo ViT::tokens() const {
-  return encoder_tokens(config_.image, config_.tokens.prefix(), config_.encoder);
+  return {{config_.image.grid(), config_.tokens.prefix()},
+          config_.image.patch_size,
+          config_.encoder.depth,
+          config_.encoder.num_heads,
+          /*hides_some=*/false,
+          !config_.encoder.is_differential()};
 }
 
 }  // namespace fovea
