@@ -86,7 +86,7 @@ def check_verbs(checks):
 
 def check_start_of_training(checks, program):
     tiny = [*tiny_model(program), *SHORT]
-    done = checks.run(program, *tiny, "--output", f"{program} a")
+    done = checks.run(program, *tiny, "--output", f"{program}-a")
     text = done.stdout + done.stderr
     lines = text.splitlines()
     checks.that(f"{program}: the first screen fits one of 24 lines", done.returncode == 0 and len(lines) <= 24, done)
@@ -94,7 +94,7 @@ def check_start_of_training(checks, program):
     checks.that("it shows what differs from the recipe, nothing else",
                 "batch-size 8" in text and "weight-decay" not in text,
                 text)
-    done = checks.run(program, *tiny, "--output", f"{program} b", "--verbose")
+    done = checks.run(program, *tiny, "--output", f"{program}-b", "--verbose")
     rows = [line.split() for line in done.stdout.splitlines() if line.startswith("    ")]
     sources = {row[0]: row[2] for row in rows}  # of names and values without blanks
     for name, source in ("weight-decay", "recipe"), ("output", "flag"), ("zero", "default"):
