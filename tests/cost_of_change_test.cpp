@@ -43,7 +43,7 @@ Names others(const Names& found, const std::string& pattern) {
   return left;
 }
 
-/// The product's files in a folder.
+/// The product's files.
 std::vector<const File*> product_files() {
   std::vector<const File*> files;
   for (const File& file : tree_files()) {
@@ -60,9 +60,10 @@ TEST_CASE("an elementwise op stands in three or four files") {
       {"Softplus", "softplus"},    {"LogSigmoid", "logsigmoid"}, {"Silu", "silu"},
       {"QuickGelu", "quick_gelu"}, {"Minimum", "minimum"},       {"MaskedFill", "masked_fill"},
       {"Rsqrt", "rsqrt"}};
-  for (const auto& [functor, op] : ops) {
+  for (const auto& entry : ops) {
+    const std::string op = entry.second;
     Names found;
-    for (const std::string& path : product_files_with({functor, op})) {
+    for (const std::string& path : product_files_with({entry.first, op})) {
       if (matches(path, "ops/([a-z]+\\.h|elementwise/.*|common/.*)")) found.insert(path);
     }
     INFO(op, ": ", join(found));
@@ -71,7 +72,7 @@ TEST_CASE("an elementwise op stands in three or four files") {
   }
 }
 
-TEST_CASE("a family of ops is named in one list, and its kernels in one file a side") {
+TEST_CASE("a family of ops is named in one list and in its own folder") {
   const std::vector<std::string> families = found_in("ops/kernels.h", "Kernels& ([a-z]+);");
   REQUIRE(families.size() >= 14);
   for (const std::string& family : families) {
@@ -138,6 +139,11 @@ TEST_CASE(
     INFO("--", flag.name, ": ", join(found));
     CHECK(found.contains(flag.file));
     if (flag.file.starts_with("train/settings/")) continue;  // a setting of the whole run
+    Names lists;
+    for (const std::string& path : found) {
+      if (matches(path, ".*(fields|settings|recorder|sampling)\\.cpp")) lists.insert(path);
+    }
+    CHECK(lists == Names{flag.file});
     if (flag.member == "grad_accum_steps") continue;  // which resuming and --auto-batch change
     // Besides, only what is derived from several settings.
     CHECK(others(found, "(?!train/(settings|start)/).*|train/settings/config.*").empty());
@@ -204,7 +210,7 @@ Names without(Names names, const Names& others) {
 TEST_CASE("a model's setting costs one line in one file") {
   std::map<std::string, Names> settings;  // with the files that describe them
   for (const File* file : product_files()) {
-    if (!matches(file->path, "models/\\w*config\\.cpp")) continue;
+    if (!matches(file->path, "models/(\\w*config|linear_model)\\.cpp")) continue;
     for (const std::string& key : found_in(file->path, "\\bv\\(\\s*\"(\\w+)\",")) {
       settings[key].insert(file->path);
     }
@@ -217,7 +223,10 @@ TEST_CASE("a model's setting costs one line in one file") {
                                                                      // by these names
   const std::map<std::string, Names> files = files_by_quoted_text();
   std::size_t alone = 0;
-  for (const auto& [key, own] : settings) {
+  std::map<std::string, Names> named;  // settings by the files that name them
+  for (const auto& entry : settings) {
+    const std::string key = entry.first;
+    const Names own = entry.second;
     std::string flag = key;
     std::replace(flag.begin(), flag.end(), '_', '-');
     Names found;
@@ -227,10 +236,16 @@ TEST_CASE("a model's setting costs one line in one file") {
     found = without(found, own);
     INFO(key, ": ", join(found));
     alone += found.empty() && own.size() == 1 ? 1 : 0;
+    for (const std::string& path : found) named[path].insert(key);
     if (of_runs.contains(key)) continue;
     CHECK(others(found, "(?!apps/|train/(settings|start|loop|run|plan)/).*").empty());
   }
   CHECK(alone > 30);
+  for (const auto& entry : named) {  // a second list would name more than a few
+    if (matches(entry.first, "models/checkpoints/.*|tests/parity/.*")) continue;
+    INFO(entry.first, ": ", join(entry.second));
+    CHECK(entry.second.size() <= 15);
+  }
 }
 
 TEST_CASE("a data set is named by its own files and one row") {
@@ -265,11 +280,17 @@ TEST_CASE("a task costs five files and two rows") {
       CHECK(exists(kRoot / (own + ending)));
     CHECK(found.contains("models/task_kind.h"));
     CHECK(found.contains("train/start/tasks.cpp"));
-    if (task == "classification")
-      continue;  // what is asked of models is often whether they classify
-    CHECK(others(found, own + ".*|models/.*|train/start/tasks\\.cpp|apps/tasks/tasks\\.cpp|"
-                              "apps/(train_\\w+|sample_command)\\.cpp|"
-                              "report/inspect/.*|tests/parity/golden\\.cpp")
+    if (task == "classification") continue;  // often asked of a model, and trained by two programs
+    Names programs;
+    for (const std::string& path : found) {
+      if (matches(path, "apps/train_\\w+\\.cpp")) programs.insert(path);
+    }
+    CHECK(programs.size() == 1);
+    // Besides: the second row, the goldens' row, models, and who shows or samples them.
+    const std::string shows = task == "diffusion" ? "|apps/sample_command\\.cpp" : "";
+    CHECK(others(found, own + ".*|models/.*|(train/start|apps/tasks)/tasks\\.cpp|" +
+                            *programs.begin() + "|report/inspect/.*|tests/parity/golden\\.cpp" +
+                            shows)
               .empty());
   }
 }
@@ -302,11 +323,11 @@ TEST_CASE("a room costs its build file, a line in the list and a line in the doc
   for (const Room& room : rooms()) {
     if (room.name.find('/') == std::string::npos)
       continue;  // as words, folders at the top are many
+    const std::regex alone("(^|.*[^\\w/])" + room.name + "/?($|[^\\w/.].*)");
     Names found;
     for (const File& file : tree_files()) {
       if (!std::regex_match(file.path, list) || file.path == room.name + "/CMakeLists.txt")
         continue;
-      const std::regex alone("(^|.*[^\\w/])" + room.name + "/?($|[^\\w/.].*)");
       for (const std::string& line : file.lines) {
         if (std::regex_match(line.substr(0, line.find("//")), alone)) found.insert(file.path);
       }

@@ -4,19 +4,17 @@
 
 #include <algorithm>
 #include <cctype>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <set>
 #include <string>
 #include <vector>
 
-namespace fs = std::filesystem;
+#include "tests/support/source_tree.h"
+
+using namespace fovea::test;
 
 namespace {
 
-const fs::path kRoot = FOVEA_SOURCE_DIR;
 constexpr std::size_t kMaxMeanings = 3;
 
 using Tokens = std::vector<std::string>;
@@ -148,15 +146,11 @@ std::vector<std::string> ambiguous_names(const Tree& tree) {
 }
 
 Tree sources() {
-  static const std::set<std::string> kinds{".h", ".cpp", ".cu", ".cuh"};
   Tree tree;
-  for (const char* folder : {"include", "engine", "ops", "models", "data", "train", "report",
-                             "apps", "bench", "examples", "tests/parity"}) {
-    for (const auto& entry : fs::recursive_directory_iterator(kRoot / folder)) {
-      if (!kinds.contains(entry.path().extension().string())) continue;
-      std::ifstream in(entry.path());
-      tree[entry.path().lexically_relative(kRoot).generic_string()] = {
-          std::istreambuf_iterator<char>(in), {}};
+  for (const File& file : tree_files()) {
+    const Room* room = room_of(file.path);
+    if (file.is_code() && room != nullptr && room->name != "tests") {
+      for (const std::string& line : file.lines) tree[file.path] += line + "\n";
     }
   }
   return tree;

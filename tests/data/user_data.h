@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <system_error>
 
 namespace fovea::tests {
 
@@ -11,7 +12,8 @@ inline std::filesystem::path user_data(const char* name) {
   const char* folder = std::getenv("FOVEA_DATA");
   if (folder == nullptr) return {};
   const std::filesystem::path path = std::filesystem::path(folder) / name;
-  return std::filesystem::exists(path) ? path : std::filesystem::path();
+  std::error_code none;  // asked before main(), where nothing may throw
+  return std::filesystem::exists(path, none) ? path : std::filesystem::path();
 }
 
 }  // namespace fovea::tests

@@ -42,6 +42,8 @@ def read_mutants(path):
             head, _, rest = line.partition(": ")
             if head.rstrip(":") in FIELDS and (rest or line.endswith(":")):
                 field = head.rstrip(":")
+                if field in mutant:
+                    sys.exit(f"error: {path}: a block has two fields {field}; a blank line is missing: {mutant}")
                 mutant[field] = rest
             elif not line.startswith("#") and field:
                 mutant[field] += "\n" + line

@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 COMPILER = [os.environ.get("CXX", "g++"), "-std=c++20", "-Wall", "-Wextra", "-Wno-restrict", "-Winvalid-pch", "-Werror",
-            "-I", str(ROOT)]
+            "-I", str(ROOT), "-DFOVEA_SOURCE_DIR=\"\""]
 AVX2 = ["-DFOVEA_ISA=v3", "-DFOVEA_ISA_v2", "-DFOVEA_ISA_v3", "-mavx2", "-mfma", "-mbmi2", "-mf16c"]
 EMULATOR = ["-DFOVEA_EMULATE", "-I", str(ROOT / "tests/cuda/fake")]
 PRECOMPILED = ["train/settings/config.h", "models/model.h", "data/dataset.h", "engine/tensor.h",
