@@ -40,9 +40,9 @@ Fields fields_of(EncodeRequest& r) {
   data.add("data-dir", &r.data_dir, "data folder (default: $FOVEA_DATA, else ./datasets)");
   data.choice("split", &r.split, "which images", {"train", "val"});
   data.add("train-split", &r.data.train_split, "see ./run train_imagenet --help");
-  data.add("val-split", &r.data.val_split, "the same for the test images");
+  data.add("val-split", &r.data.val_split, "test images, in the forms of train-split");
   data.add("class-map", &r.data.class_map, "file of class names, one per line, in label order");
-  data.number("fraction", &r.data.fraction, "share of each class's training images to use",
+  data.number("fraction", &r.data.fraction, "fraction of each class's training images to use",
               {1e-9, 1});
   data.number("img-size", &r.img_size, "side of the square images; 0: the VAE's", {0, 16384});
   data.choice("crop", &r.crop,

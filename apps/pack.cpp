@@ -26,15 +26,15 @@ Fields fields_of(PackRequest& r) {
   data.choice("dataset", &r.data.name, "data set to pack", dataset_names());
   data.add("data-dir", &r.data_dir, "data folder (default: $FOVEA_DATA, else ./datasets)");
   data.add("train-split", &r.data.train_split, "see ./run train_imagenet --help");
-  data.add("val-split", &r.data.val_split, "the same for the test images");
+  data.add("val-split", &r.data.val_split, "test images, in the forms of train-split");
   data.number("val-fraction", &r.data.val_fraction,
-              "share of each class's training images held out as the test images", {0, 0.99});
+              "fraction of each class's training images held out as the test images", {0, 0.99});
   data.add("val-labels", &r.data.val_labels, "labels of test images outside class folders");
   data.add("class-map", &r.class_map, "file of class names, one per line, in label order");
   data.add("classes", &r.data.classes,
            "classes to use: names (quoted if they contain commas) or numbers, a count, or a file "
            "of names");
-  data.number("fraction", &r.data.fraction, "share of each class's training images to use",
+  data.number("fraction", &r.data.fraction, "fraction of each class's training images to use",
               {1e-9, 1});
   data.choice("fraction-rule", &r.data.fraction_rule,
               "which images: drawn at random, or the first of each class");

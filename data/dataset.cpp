@@ -131,7 +131,8 @@ ImageTargets checked(ImageTargets targets, ImageSize image, const std::string& n
   return targets;
 }
 
-/// One row per data set. The Pixel Transformer sees the flowers at 32x32.
+/// One row per data set. flowers102 counts as small: its recipe, the Pixel Transformer's, uses
+/// 32x32.
 constexpr auto kSources =
     std::to_array<Source>({{"builtin", open_builtin, DataKind::drawn},
                            {"cifar10", open_cifar<CifarKind::cifar10>, DataKind::small},
@@ -211,8 +212,9 @@ Sample FileDataset::get(std::int64_t index, const ChooseBox& choose, ImageSize s
   return sample;
 }
 
-void Dataset::check_index(std::int64_t index, const std::string& where) const {
-  check(index >= 0 && index < size(), where, ": got index ", index, ", expected 0 to ", size() - 1);
+void Dataset::check_index(std::int64_t index, const std::string& context) const {
+  check(index >= 0 && index < size(), context, ": got index ", index, ", expected 0 to ",
+        size() - 1);
 }
 
 std::string Dataset::describe(std::int64_t index) const { return "image " + std::to_string(index); }
@@ -246,14 +248,14 @@ std::string detect_dataset(const DatasetOptions& given) {
     if (!find_shards(options, split).empty()) return "tar";
     if (!find_split_folder(options, split).empty()) return "folder";
   }
-  const std::string where = options.data_dir.string();
-  check(std::filesystem::is_directory(options.data_dir), where, ": no such folder, expected the ",
+  const std::string context = options.data_dir.string();
+  check(std::filesystem::is_directory(options.data_dir), context, ": no such folder, expected the ",
         "folder of the data set; set it with --data-dir or $FOVEA_DATA");
   require_no_cifar(options.data_dir);
   const std::filesystem::path compressed = find_compressed_shard(options, Split::train);
   check(compressed.empty(), unpacking_advice(compressed));
   fail(
-      where, ": contains no known data set, expected class folders in train/ and val/, tar ",
+      context, ": contains no known data set, expected class folders in train/ and val/, tar ",
       "shards train*.tar and val*.tar, or train.pack and val.pack; set the folder with --data-dir ",
       "or $FOVEA_DATA");
 }

@@ -78,8 +78,8 @@ class Dataset {
   Dataset(const Dataset&) = default;
   Dataset& operator=(const Dataset&) = default;
 
-  /// Throws Error, starting with `where`, unless 0 <= index < size().
-  void check_index(std::int64_t index, const std::string& where) const;
+  /// Throws Error, starting with `context`, unless 0 <= index < size().
+  void check_index(std::int64_t index, const std::string& context) const;
 
   std::string notice_;
 };
@@ -137,11 +137,11 @@ struct DatasetOptions {
   bool labelled = true;  ///< false: pictures without class folders are accepted
 
   // For all data sets.
-  double val_fraction = 0;  ///< share of each class's training images that is used as test images
+  double val_fraction = 0;  ///< fraction of each class's training images used as test images
   std::optional<HoldOutRule> val_rule{};  ///< empty: number
   std::uint64_t val_seed = 0;             ///< for HoldOutRule::name
   std::string classes{};  ///< classes to keep: names, numbers or a count; empty: all
-  double fraction = 1;    ///< share of each class's training images to keep
+  double fraction = 1;    ///< fraction of each class's training images to keep
   FractionRule fraction_rule = FractionRule::drawn;
 };
 
@@ -152,7 +152,7 @@ struct DatasetOptions {
 /// What a data set's recipes depend on.
 enum class DataKind {
   drawn,        ///< pictures that are computed
-  small,        ///< pictures of 32x32, and those that experiments reduce to it
+  small,        ///< 32x32 pictures, and sets whose recipes shrink them to 32x32
   photographs,  ///< of any size
   latents,
 };

@@ -70,8 +70,8 @@ ConfigField& ConfigFields::add(ConfigField field) {
   return fields_.back();
 }
 
-void ConfigFields::read(const std::string& where, const json& object) const {
-  ConfigReader r(where, object);
+void ConfigFields::read(const std::string& context, const json& object) const {
+  ConfigReader r(context, object);
   for (const ConfigField& field : fields_) {
     if (field.applies && !field.applies()) continue;
     if (field.rule.required) r.require(field.key);

@@ -89,8 +89,8 @@ class ConfigFields {
   /// Computes values that follow from several settings, after all are read.
   void derive(std::function<void()> values) { derived_.push_back(std::move(values)); }
 
-  /// Reads an object strictly, see ConfigReader. `where` starts the errors.
-  void read(const std::string& where, const nlohmann::json& object) const;
+  /// Reads an object strictly, see ConfigReader. `context` starts the errors.
+  void read(const std::string& context, const nlohmann::json& object) const;
   /// `usual` has the same fields with default values.
   [[nodiscard]] nlohmann::json write(const ConfigFields& usual) const;
   [[nodiscard]] std::vector<ModelFlag> flags() const;
@@ -112,9 +112,9 @@ template <class Config>
 
 /// The configuration in `object`; a missing key leaves the value of `config`.
 template <class Config>
-[[nodiscard]] Config read_config(const std::string& where, const nlohmann::json& object,
+[[nodiscard]] Config read_config(const std::string& context, const nlohmann::json& object,
                                  Config config = {}) {
-  config_fields(config).read(where, object);
+  config_fields(config).read(context, object);
   return config;
 }
 

@@ -51,13 +51,13 @@ std::optional<std::int64_t> whole_number(const json& value) {
 
 }  // namespace
 
-ConfigReader::ConfigReader(std::string where, const json& object)
-    : where_(std::move(where)), object_(object) {
-  if (!object.is_object()) fail(where_, ": got ", shown(object), ", expected a JSON object");
+ConfigReader::ConfigReader(std::string context, const json& object)
+    : context_(std::move(context)), object_(object) {
+  if (!object.is_object()) fail(context_, ": got ", shown(object), ", expected a JSON object");
 }
 
 void ConfigReader::require(std::string_view key) const {
-  check(object_.contains(std::string(key)), where_, ": key ", key, " is missing");
+  check(object_.contains(std::string(key)), context_, ": key ", key, " is missing");
 }
 
 const json* ConfigReader::find(std::string_view key) {
@@ -68,7 +68,7 @@ const json* ConfigReader::find(std::string_view key) {
 
 void ConfigReader::refuse(std::string_view key, const json& got,
                           const std::string& expected) const {
-  fail(where_, ": ", key, ": got ", shown(got), ", expected ", expected);
+  fail(context_, ": ", key, ": got ", shown(got), ", expected ", expected);
 }
 
 void ConfigReader::read(std::string_view key, bool& value) {
@@ -175,7 +175,8 @@ bool ConfigReader::is_null(std::string_view key) {
 void ConfigReader::finish() const {
   for (const auto& item : object_.items()) {
     if (std::find(known_.begin(), known_.end(), item.key()) != known_.end()) continue;
-    fail(where_, ": key ", shown_key(item.key()), " is unknown", did_you_mean(item.key(), known_));
+    fail(context_, ": key ", shown_key(item.key()), " is unknown",
+         did_you_mean(item.key(), known_));
   }
 }
 

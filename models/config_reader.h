@@ -13,10 +13,10 @@
 namespace fovea {
 
 /// Reads an object key by key. A missing key leaves the value unchanged; an invalid value throws
-/// "<where>: key: got ..., expected ...". The object must outlive the reader.
+/// "<context>: key: got ..., expected ...". The object must outlive the reader.
 class ConfigReader {
  public:
-  ConfigReader(std::string where, const nlohmann::json& object);
+  ConfigReader(std::string context, const nlohmann::json& object);
 
   [[nodiscard]] bool contains(std::string_view key) { return find(key) != nullptr; }
   /// Throws if the key is missing.
@@ -56,7 +56,7 @@ class ConfigReader {
   [[noreturn]] void refuse(std::string_view key, const nlohmann::json& got,
                            const std::string& expected) const;
 
-  std::string where_;
+  std::string context_;
   const nlohmann::json& object_;
   std::vector<std::string> known_;
 };

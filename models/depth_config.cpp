@@ -23,12 +23,12 @@ void visit(ConfigFields& v, DepthConfig& c) {
 }
 
 DepthConfig read_depth_config(const nlohmann::json& config) {
-  const std::string where = "depth config";
-  const auto c = read_config<DepthConfig>(where, config);
-  check_sizes(where, c.image, c.encoder);
-  check_positions(where, c.tokens.pos_embed, c.encoder);
-  check_pegs(where, c.pegs, c.image, c.encoder);
-  check(c.pegs.peg.padding == PegPadding::zero || c.pegs.positions.empty(), where,
+  const std::string context = "depth config";
+  const auto c = read_config<DepthConfig>(context, config);
+  check_sizes(context, c.image, c.encoder);
+  check_positions(context, c.tokens.pos_embed, c.encoder);
+  check_pegs(context, c.pegs, c.image, c.encoder);
+  check(c.pegs.peg.padding == PegPadding::zero || c.pegs.positions.empty(), context,
         ": peg_padding: got none, expected zero: the head needs a token for each patch");
   return c;
 }

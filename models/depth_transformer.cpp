@@ -8,7 +8,7 @@
 namespace fovea {
 namespace {
 
-constexpr double kLeastDepth = 1e-3;  // metres: logarithms of depths stay finite
+constexpr double kMinDepth = 1e-3;  // metres: logarithms of depths stay finite
 
 }  // namespace
 
@@ -41,7 +41,7 @@ Tensor DepthTransformer::forward(const Tensor& images, Context& ctx) {
   const Tensor patches = ops::slice(x, 1, where.grid.prefix, x.size(1));  // [B, N, D]
   const Tensor values = head_(norm_(patches, ctx), where.grid);           // [B, H, W]
   if (config_.loss == DepthLoss::l1) return values;
-  return ops::softplus(values.to(acc_dtype(values.dtype()))) + kLeastDepth;
+  return ops::softplus(values.to(acc_dtype(values.dtype()))) + kMinDepth;
 }
 
 TokenInfo DepthTransformer::tokens() const {

@@ -20,7 +20,7 @@
 namespace fovea {
 namespace inception {
 
-using HeightWidth = std::array<std::int64_t, 2>;  // (height, width)
+using HeightWidth = std::array<std::int64_t, 2>;
 
 constexpr double kNormEps = 1e-3;
 

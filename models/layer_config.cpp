@@ -25,20 +25,21 @@ bool shares_projection(BlockKind kind) {
   return kind == BlockKind::parallel_scaling || kind == BlockKind::diff_parallel_scaling;
 }
 
-void check_block(const std::string& where, const EncoderConfig& c) {
+void check_block(const std::string& context, const EncoderConfig& c) {
   const bool diff = c.is_differential();
-  check(c.norm_layer != NormKind::none, where,
+  check(c.norm_layer != NormKind::none, context,
         ": norm_layer: got none, expected layernorm or rmsnorm");
   check(!shares_projection(c.block_fn) ||
             (c.mlp_layer == MlpKind::mlp && c.attn_layer == AttentionKind::attn &&
              !c.scale_attn_norm && !c.scale_mlp_norm),
-        where, ": block_fn ", name_of(c.block_fn),
+        context, ": block_fn ", name_of(c.block_fn),
         " needs mlp_layer mlp, attn_layer attn, and no scale_attn_norm or scale_mlp_norm");
-  check(c.mlp_layer != MlpKind::glu || c.hidden() % 2 == 0, where, ": mlp_layer glu halves the ",
+  check(c.mlp_layer != MlpKind::glu || c.hidden() % 2 == 0, context, ": mlp_layer glu halves the ",
         c.hidden(), " hidden channels (mlp_ratio times embed_dim), expected an even number");
-  check(!diff || c.embed_dim / c.num_heads % 2 == 0, where, ": differential attention halves the ",
-        c.embed_dim / c.num_heads, " channels of a head, expected an even number");
-  check(!diff || c.relative == RelativePosition::none, where,
+  check(!diff || c.embed_dim / c.num_heads % 2 == 0, context,
+        ": differential attention halves the ", c.embed_dim / c.num_heads,
+        " channels of a head, expected an even number");
+  check(!diff || c.relative == RelativePosition::none, context,
         ": differential attention has no relative positions; leave out irpe and pos_embed rpe2d");
 }
 
@@ -120,50 +121,51 @@ void visit(ConfigFields& v, PegStackConfig& c) {
   v("peg_init", &c.peg.init).flag("CPVT", "initial values");
 }
 
-void check_sizes(const std::string& where, const PatchConfig& image, const EncoderConfig& c) {
+void check_sizes(const std::string& context, const PatchConfig& image, const EncoderConfig& c) {
   const auto [height, width] = image.img_size;
   const bool is_whole = height % image.patch_size == 0 && width % image.patch_size == 0;
-  check(is_whole || image.crop_to_patches, where, ": img_size ", height, "x", width,
+  check(is_whole || image.crop_to_patches, context, ": img_size ", height, "x", width,
         " is not divisible by patch_size ", image.patch_size);
-  check(image.patches() > 0, where, ": img_size ", height, "x", width,
+  check(image.patches() > 0, context, ": img_size ", height, "x", width,
         " is smaller than patch_size ", image.patch_size);
-  check(c.embed_dim % c.num_heads == 0, where, ": embed_dim ", c.embed_dim,
+  check(c.embed_dim % c.num_heads == 0, context, ": embed_dim ", c.embed_dim,
         " is not divisible by num_heads ", c.num_heads);
-  check(c.hidden() >= 1, where, ": mlp_ratio ", c.mlp_ratio, " of embed_dim ", c.embed_dim,
+  check(c.hidden() >= 1, context, ": mlp_ratio ", c.mlp_ratio, " of embed_dim ", c.embed_dim,
         " leaves no hidden channel");
-  check_block(where, c);
+  check_block(context, c);
 }
 
-void check_positions(const std::string& where, PosEmbed pos_embed, const EncoderConfig& c) {
-  check(pos_embed != PosEmbed::sincos || c.embed_dim % 4 == 0, where,
+void check_positions(const std::string& context, PosEmbed pos_embed, const EncoderConfig& c) {
+  check(pos_embed != PosEmbed::sincos || c.embed_dim % 4 == 0, context,
         ": pos_embed sincos needs an embed_dim divisible by 4, got ", c.embed_dim);
-  check(pos_embed != PosEmbed::rpe2d || c.relative == RelativePosition::rpe2d, where,
+  check(pos_embed != PosEmbed::rpe2d || c.relative == RelativePosition::rpe2d, context,
         ": pos_embed rpe2d and irpe true are two relative encodings, expected only one of them");
-  check(c.attn_drop_rate == 0 || c.relative != RelativePosition::rpe2d, where,
+  check(c.attn_drop_rate == 0 || c.relative != RelativePosition::rpe2d, context,
         ": attn_drop_rate: got ", c.attn_drop_rate, " with pos_embed rpe2d, expected 0");
 }
 
-void check_pooling(const std::string& where, bool class_token, Pooling global_pool) {
-  check(class_token || global_pool != Pooling::token, where,
+void check_pooling(const std::string& context, bool class_token, Pooling global_pool) {
+  check(class_token || global_pool != Pooling::token, context,
         ": global_pool token needs class_token true");
 }
 
-void check_pegs(const std::string& where, const PegStackConfig& c, const PatchConfig& image,
+void check_pegs(const std::string& context, const PegStackConfig& c, const PatchConfig& image,
                 const EncoderConfig& encoder) {
-  check(c.peg.kernel % 2 == 1, where, ": peg_kernel: got ", c.peg.kernel,
+  check(c.peg.kernel % 2 == 1, context, ": peg_kernel: got ", c.peg.kernel,
         ", expected an odd number");
   for (std::size_t i = 0; i < c.positions.size(); ++i) {
     const std::int64_t position = c.positions[i];
-    check(position >= -1 && position < encoder.depth, where, ": peg_positions: got ", position,
+    check(position >= -1 && position < encoder.depth, context, ": peg_positions: got ", position,
           ", expected -1 to ", encoder.depth - 1, ", the last block");
-    check(i == 0 || position != c.positions[i - 1], where, ": peg_positions: got ", position,
+    check(i == 0 || position != c.positions[i - 1], context, ": peg_positions: got ", position,
           " twice; peg_stack puts several PEGs in a row");
   }
   if (c.peg.padding == PegPadding::zero) return;
   const auto pegs = std::ssize(c.positions) * c.stack;
   const auto [height, width] = image.grid();
-  check(std::min(height, width) > 2 * c.peg.margin() * pegs, where, ": ", pegs, " PEGs of kernel ",
-        c.peg.kernel, " without padding leave nothing of a grid of ", height, "x", width);
+  check(std::min(height, width) > 2 * c.peg.margin() * pegs, context, ": ", pegs,
+        " PEGs of kernel ", c.peg.kernel, " without padding leave nothing of a grid of ", height,
+        "x", width);
 }
 
 }  // namespace fovea

@@ -39,14 +39,14 @@ void visit(ConfigFields& v, PegStackConfig& c);
 
 /// Throws unless the image divides into whole patches, the width into whole heads, and the parts of
 /// a block fit together.
-void check_sizes(const std::string& where, const PatchConfig& image, const EncoderConfig& c);
+void check_sizes(const std::string& context, const PatchConfig& image, const EncoderConfig& c);
 /// Throws if a sin-cos table does not fit the width, or if two relative encodings are combined.
-void check_positions(const std::string& where, PosEmbed pos_embed, const EncoderConfig& c);
+void check_positions(const std::string& context, PosEmbed pos_embed, const EncoderConfig& c);
 /// Throws if the head is to read a class token that the model does not have.
-void check_pooling(const std::string& where, bool class_token, Pooling global_pool);
+void check_pooling(const std::string& context, bool class_token, Pooling global_pool);
 /// Throws if a kernel size is even, a position is not the number of a block, or PEGs without
 /// padding leave no grid.
-void check_pegs(const std::string& where, const PegStackConfig& c, const PatchConfig& image,
+void check_pegs(const std::string& context, const PegStackConfig& c, const PatchConfig& image,
                 const EncoderConfig& encoder);
 
 }  // namespace fovea

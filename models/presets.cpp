@@ -47,7 +47,7 @@ const std::vector<PresetRow>& common_rows() {
       {"detr", "detr_tiny_scenes", "tiny_scenes", "detr_tiny_scenes_#"},
       {"ddetr", "deformable_detr_resnet50", "img_size=800x1333", "deformable_detr_resnet50_#"},
       {"ddetr", "", "img_size=800x1333 dilation=true", "deformable_detr_resnet50_dc5{,_#}"},
-      // It has few channels in a group, so padding would change much.
+      // Its group norm has only two channels per group, so padding would shift their statistics.
       {"ddetr", "deformable_detr_tiny_scenes", "tiny_scenes norm_free_cells=true",
        "deformable_detr_tiny_scenes_#"},
       {"linear", "linear", ""}};
@@ -73,7 +73,7 @@ const std::map<std::string, const char*>& groups() {
         {"dit_l", "1024x24x16"},
         {"dit_xl", "1152x28x16"},
         // Drawn scenes of about 64 x 64 pixels: maps of a cell per 8 pixels. Nothing is frozen,
-        // since the backbone starts from nothing.
+        // since the backbone is trained from scratch.
         {"tiny_scenes",
          "img_size=64 num_classes=10 num_queries=20 d_model=64 nheads=4 enc_layers=2 dec_layers=2 "
          "dim_feedforward=128 dropout=0 stem=16 planes=[16,32] blocks=[1,1] backbone_norm=batch "

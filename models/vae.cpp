@@ -13,7 +13,7 @@ namespace fovea {
 namespace {
 
 constexpr std::int64_t kOutputs = 3;  // channels of decoded images
-constexpr double kLeastLogVariance = -30, kMaxLogVariance = 20;
+constexpr double kMinLogVariance = -30, kMaxLogVariance = 20;
 
 std::int64_t last_width(const VaeConfig& c) { return c.block_out_channels.back(); }
 
@@ -137,7 +137,7 @@ Tensor Vae::moments(const Tensor& images, const Context& ctx) const {
         ", H, W] with H and W divisible by ", f);
   const Tensor m = quant_(encoder_(images, ctx), ctx).to(ctx.residual());
   return ops::cat({mean_of_moments(m),
-                   ops::clamp(log_variance_of_moments(m), kLeastLogVariance, kMaxLogVariance)},
+                   ops::clamp(log_variance_of_moments(m), kMinLogVariance, kMaxLogVariance)},
                   1);
 }
 

@@ -28,7 +28,7 @@ void add_fields(Fields& fields, ImageSettings& s) {
   images.number("std", &s.std, "std per colour channel (default: the checkpoint's)", {1e-6, 100})
       .count = 3;
   images.number("crop-pct", &s.crop_pct,
-                "share of the shorter side that the crop keeps (default: the checkpoint's)",
+                "fraction of the shorter side that the crop keeps (default: the checkpoint's)",
                 {1e-3, 1});
   images.choice("crop-mode", &s.crop_mode,
                 "how to crop; automatic: center, but stretch tiny images", names_of<CropMode>());

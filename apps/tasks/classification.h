@@ -9,7 +9,8 @@ namespace fovea {
 
 /// Prints accuracy and calibration of each checkpoint at each size or, with --shape-bias, whether
 /// shape or texture decides; writes the tables and figures of a single one next to its weights, or
-/// of each to --output. Throws for models that do not classify, saying what else serves them.
+/// of each to --output. Throws for models that do not classify, and names the program to use
+/// instead.
 void evaluate_classifiers(const EvaluateRequest& request);
 
 /// Prints the most likely classes of each picture. Throws for models that do not classify and,

@@ -21,14 +21,14 @@ Fields fields_of(EvaluateRequest& r) {
       "val-split", &r.data.val_split,
       "validation images of a photo data set: folder, tar files or pack, relative to data-dir");
   data.add("train-split", &r.data.train_split,
-           "the same for the training images, with --split train");
+           "training images of a photo data set, in the forms of val-split, with --split train");
   data.add("val-annotations", &r.data.val_annotations,
            "annotation file of coco's validation images, as in training");
   data.add("annotations", &r.data.annotations,
-           "the same of the training images, with --split train");
+           "annotation file of coco's training images, with --split train");
   data.number(
       "val-fraction", &r.val_fraction,
-      "share of each class's training images held out for validation (default: as in training)",
+      "fraction of each class's training images held out for validation (default: as in training)",
       {0, 0.99});
   data.add("val-labels", &r.data.val_labels,
            "labels of images outside class folders, as in training");
@@ -38,7 +38,7 @@ Fields fields_of(EvaluateRequest& r) {
   data.add("classes", &r.data.classes,
            "classes to use: names (quoted if they contain commas) or numbers, a count, or a file "
            "of names");
-  data.number("fraction", &r.data.fraction, "share of each class's training images to use",
+  data.number("fraction", &r.data.fraction, "fraction of each class's training images to use",
               {1e-9, 1});
   data.choice("fraction-rule", &r.data.fraction_rule,
               "which images: drawn at random, or the first of each class");

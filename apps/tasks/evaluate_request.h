@@ -24,8 +24,8 @@ struct EvaluateRequest {
   std::string precision = "f32", on_bad_image = "stop";
   std::string protocol;  ///< of depth models, see parse_protocols(); empty: the usual one
   std::int64_t batch_size = 128, workers = 2, threads = 0;
-  Communicator* processes =
-      &single_process();  ///< they share the images; the first one writes files
+  /// They share the images; the first one writes files.
+  Communicator* processes = &single_process();
 
   /// The comma-separated values of --img-size; "" is the model's own size.
   [[nodiscard]] std::vector<std::string> sizes() const;

@@ -18,7 +18,7 @@ struct TaskCommands {
   TaskKind task;
   std::string_view models;  ///< "classifiers", for messages
   Flags evaluate_flags{};   ///< flags of `evaluate` that are for models of this task alone
-  Flags predict_flags{};    ///< the same of `predict`
+  Flags predict_flags{};    ///< the same for `predict`
   void (*evaluate)(const EvaluateRequest& request);
   /// Returns the exit code.
   int (*predict)(const PredictRequest& request, LoadedModel& trained, const PictureList& pictures);
@@ -28,8 +28,8 @@ struct TaskCommands {
 /// functions say what their models lack.
 [[nodiscard]] const TaskCommands& commands_of(TaskKind task);
 
-/// Throws UsageError if one of `fields` is set that is for models of another task than `task`.
-/// `flags` selects the program.
+/// Throws UsageError if a flag is set that applies only to models of another task. `flags` selects
+/// the program.
 void refuse_flags_of_others(TaskKind task, const Fields& fields,
                             TaskCommands::Flags TaskCommands::*flags);
 

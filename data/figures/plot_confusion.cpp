@@ -159,10 +159,10 @@ std::string svg_of_confusion(const ConfusionMatrix& confusion) {
 
 Image image_of_confusion(const ConfusionMatrix& confusion) {
   const Counts matrix(confusion);
-  constexpr std::int64_t kLeastSide = 256, kLeastCellWithGrid = 6;
+  constexpr std::int64_t kMinSide = 256, kMinCellWithGrid = 6;
   const std::int64_t classes = std::max<std::int64_t>(matrix.classes(), 1);
-  const std::int64_t cell = (kLeastSide + classes - 1) / classes;
-  const std::int64_t grid = cell >= kLeastCellWithGrid ? 1 : 0;
+  const std::int64_t cell = (kMinSide + classes - 1) / classes;
+  const std::int64_t grid = cell >= kMinCellWithGrid ? 1 : 0;
   constexpr std::uint8_t kLine = 200;
   Image image(matrix.classes() * cell + grid, matrix.classes() * cell + grid);
   for (std::int64_t y = 0; y < image.height; ++y) {

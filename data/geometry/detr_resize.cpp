@@ -10,7 +10,7 @@
 namespace fovea {
 namespace {
 
-constexpr std::int64_t kLongest = 1333, kLeastCrop = 384, kMaxCrop = 600;
+constexpr std::int64_t kMaxLongSide = 1333, kMinCrop = 384, kMaxCrop = 600;
 constexpr std::array<std::int64_t, 11> kSides = {480, 512, 544, 576, 608, 640,
                                                  672, 704, 736, 768, 800};
 constexpr std::array<std::int64_t, 3> kFirstSides = {400, 500, 600};
@@ -32,7 +32,7 @@ std::int64_t draw_between(std::int64_t least, std::int64_t most, Rng& rng) {
 PixelBox draw_crop(ImageSize image, std::int64_t side, Rng& rng) {
   const auto draw_side = [&](std::int64_t whole) {
     const std::int64_t most = std::min(whole, scaled(kMaxCrop, side));
-    return draw_between(std::min(most, scaled(kLeastCrop, side)), most, rng);
+    return draw_between(std::min(most, scaled(kMinCrop, side)), most, rng);
   };
   const std::int64_t width = draw_side(image.width), height = draw_side(image.height);
   const std::int64_t top = rng.below(image.height - height + 1);
@@ -55,7 +55,7 @@ ImageSize short_side_size(ImageSize image, std::int64_t side, std::int64_t longe
 }
 
 std::vector<Geometry> detr_moves(ImageSize image, std::int64_t side, Filter filter) {
-  return {geometry::Resize{short_side_size(image, side, scaled(kLongest, side)), filter}};
+  return {geometry::Resize{short_side_size(image, side, scaled(kMaxLongSide, side)), filter}};
 }
 
 std::vector<Geometry> draw_detr_moves(ImageSize image, std::int64_t side, Filter filter, Rng& rng) {
@@ -67,7 +67,8 @@ std::vector<Geometry> draw_detr_moves(ImageSize image, std::int64_t side, Filter
     image = part.size();
   }
   const std::int64_t last = scaled(one_of(kSides, rng), side);
-  moves.push_back(geometry::Resize{short_side_size(image, last, scaled(kLongest, side)), filter});
+  moves.push_back(
+      geometry::Resize{short_side_size(image, last, scaled(kMaxLongSide, side)), filter});
   return moves;
 }
 

@@ -64,9 +64,9 @@ ObjectBox bounding(std::int64_t label, const std::array<PixelPoint, 4>& points) 
 
 /// Moves a box by a map that reads from the source, that is, by its inverse.
 ObjectBox through(const ObjectBox& box, const AffineMap& map) {
-  constexpr double kLeast = 1e-9;
+  constexpr double kMinDeterminant = 1e-9;
   const double determinant = map.xx * map.yy - map.xy * map.yx;
-  if (std::abs(determinant) < kLeast) return {0, 0, 0, 0, box.label};
+  if (std::abs(determinant) < kMinDeterminant) return {0, 0, 0, 0, box.label};
   const auto back = [&](float x, float y) {
     const double u = static_cast<double>(x) - map.x0, v = static_cast<double>(y) - map.y0;
     return PixelPoint{(map.yy * u - map.xy * v) / determinant,
@@ -97,7 +97,7 @@ std::optional<ObjectBox> clipped(ObjectBox box, ImageSize size) {
   box.x1 = std::clamp(box.x1, 0.0F, width);
   box.y0 = std::clamp(box.y0, 0.0F, height);
   box.y1 = std::clamp(box.y1, 0.0F, height);
-  if (box.width() < kLeastBoxSide || box.height() < kLeastBoxSide) return std::nullopt;
+  if (box.width() < kMinBoxSide || box.height() < kMinBoxSide) return std::nullopt;
   return box;
 }
 

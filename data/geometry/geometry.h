@@ -61,7 +61,7 @@ using Geometry = std::variant<geometry::Crop, geometry::Resize, geometry::Flip, 
 
 /// Boxes are clipped to the image when they are moved; boxes with a side below this many pixels
 /// are dropped.
-inline constexpr float kLeastBoxSide = 1;
+inline constexpr float kMinBoxSide = 1;
 
 /// The boxes and maps of an image of size `from` after the move, without the image itself.
 [[nodiscard]] ImageTargets moved(ImageTargets targets, const Geometry& move, ImageSize from);

@@ -29,16 +29,16 @@ void check(bool ok, const Parts&... parts) {
     fail(parts...);
 }
 
-/// The result of f(). An Error that it throws gets `where` and ": " at the start, if its message
-/// does not start with `where` already.
+/// The result of f(). An Error that it throws gets `context` and ": " at the start, if its message
+/// does not start with `context` already.
 template <class F>
-auto with_context(const std::string& where, const F& f) {
+auto with_context(const std::string& context, const F& f) {
   try {
     return f();
   } catch (const Error& error) {
     const std::string message = error.what();
-    if (message.starts_with(where)) throw;
-    fail(where, ": ", message);
+    if (message.starts_with(context)) throw;
+    fail(context, ": ", message);
   }
 }
 

@@ -205,7 +205,7 @@ const Field* lookup_field(const Fields& fields, std::string_view name) {
   return found == fields.end() ? nullptr : &*found;
 }
 
-const Field& find_field(const Fields& fields, std::string_view name, std::string_view where,
+const Field& find_field(const Fields& fields, std::string_view name, std::string_view context,
                         const std::vector<OtherSettings>& others) {
   if (const Field* const found = lookup_field(fields, name)) return *found;
   const std::string wanted = with_dashes(name);
@@ -214,7 +214,7 @@ const Field& find_field(const Fields& fields, std::string_view name, std::string
   }
   std::vector<std::string> names;
   for (const Field& field : fields) names.push_back(field.name);
-  refuse(where, ": unknown setting ", name, did_you_mean(wanted, names));
+  refuse(context, ": unknown setting ", name, did_you_mean(wanted, names));
 }
 
 const Setting* find_setting(const std::vector<Setting>& settings, std::string_view name) {

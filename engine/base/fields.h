@@ -177,10 +177,10 @@ class FieldGroup {
 
 /// The field with this name or other name; null if there is none. `_` and `-` are equivalent.
 [[nodiscard]] const Field* lookup_field(const Fields& fields, std::string_view name);
-/// Throws UsageError when there is no field of this name. The message starts with `where` and
+/// Throws UsageError when there is no field of this name. The message starts with `context` and
 /// names the nearest known field, or the owner if the name is among `others`.
 [[nodiscard]] const Field& find_field(const Fields& fields, std::string_view name,
-                                      std::string_view where,
+                                      std::string_view context,
                                       const std::vector<OtherSettings>& others = {});
 
 /// Parses and stores a value. Numbers must be finite, of the field's type (1.0 is an integer) and
@@ -197,13 +197,13 @@ void set_field(const Field& field, std::string_view text);
 void set_fields(const Fields& fields, const std::vector<Setting>& settings);
 
 /// The settings in a JSON object, in its order, under the names of their fields. Unknown names are
-/// errors, except "about", which is reserved for remarks and ignored. `where`, a path, is the
+/// errors, except "about", which is reserved for remarks and ignored. `context`, a path, is the
 /// settings' source and starts every message.
 ///
 /// A name among `others` is left out. Unless these are ignored, its value must be the neutral one,
 /// which requests nothing.
 [[nodiscard]] std::vector<Setting> settings_in_json(const Fields& fields, std::string_view json,
-                                                    const std::string& where,
+                                                    const std::string& context,
                                                     const std::vector<OtherSettings>& others = {},
                                                     OthersAre others_are = OthersAre::refused);
 /// settings_in_json() for a file. It may name another file next to it that it "extends": the
@@ -212,12 +212,12 @@ void set_fields(const Fields& fields, const std::vector<Setting>& settings);
                                                     const std::filesystem::path& path,
                                                     const std::vector<OtherSettings>& others = {});
 /// Sets fields to settings_in_json().
-void apply_json(const Fields& fields, std::string_view json, const std::string& where,
+void apply_json(const Fields& fields, std::string_view json, const std::string& context,
                 const std::vector<OtherSettings>& others = {});
 /// The text of one setting in a JSON object; "" where the object does not contain it. Throws
 /// UsageError when the text is not a JSON object.
 [[nodiscard]] std::string text_in_json(const Field& field, std::string_view json,
-                                       const std::string& where);
+                                       const std::string& context);
 /// The inverse of apply_json(), for config.json: only `saved` fields, without empty texts. `about`
 /// is a JSON value, or empty.
 [[nodiscard]] std::string to_json(const Fields& fields, const std::string& about = {});

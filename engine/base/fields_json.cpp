@@ -36,7 +36,7 @@ std::string pairs_text(const Json& object) {
 }
 
 /// A JSON value in the syntax of the flag.
-std::string text_of(const Field& field, const Json& value, const std::string& where) {
+std::string text_of(const Field& field, const Json& value, const std::string& context) {
   if (value.is_string()) return value.get<std::string>();
   if (value.is_null()) return "none";
   if (value.is_object() && field.holds<Field::Texts>()) return pairs_text(value);
@@ -44,7 +44,7 @@ std::string text_of(const Field& field, const Json& value, const std::string& wh
   if (value.is_array() && value.empty() && field.may_be_empty) return "none";
   const std::string text = value.is_array() ? list_text(field, value) : "";
   if (text.empty()) {
-    throw UsageError(where + ": --" + field.name + ": got " + json_text(value) + ", expected " +
+    throw UsageError(context + ": --" + field.name + ": got " + json_text(value) + ", expected " +
                      expected_text(field));
   }
   return text;
@@ -65,24 +65,24 @@ Json json_of(const Field& field) {
 
 /// Checks depth, size, syntax and duplicate names before anything is stored. C++ comments are
 /// ignored.
-Json parse_object(std::string_view text, const std::string& where) {
+Json parse_object(std::string_view text, const std::string& context) {
   DistinctNames names;
   const auto limit = [&](int depth, Json::parse_event_t event, Json& value) {
-    if (depth > kMaxNesting) throw UsageError(where + ": nested too deeply");
+    if (depth > kMaxNesting) throw UsageError(context + ": nested too deeply");
     if (event == Json::parse_event_t::object_start) names.begin(depth);
     if (event == Json::parse_event_t::key && !names.is_new(depth, value.get<std::string>())) {
-      throw UsageError(where + ": " + json_text(value) + " is given twice, expected it once");
+      throw UsageError(context + ": " + json_text(value) + " is given twice, expected it once");
     }
     return true;
   };
   try {
     Json object = Json::parse(text, limit, /*allow_exceptions=*/true, /*ignore_comments=*/true);
-    if (!object.is_object()) throw UsageError(where + ": expected a JSON object of settings");
+    if (!object.is_object()) throw UsageError(context + ": expected a JSON object of settings");
     return object;
   } catch (const Json::parse_error& error) {
-    throw UsageError(where + ": " + syntax_complaint(text, error.byte));
+    throw UsageError(context + ": " + syntax_complaint(text, error.byte));
   } catch (const Json::exception& error) {
-    throw UsageError(where + ": not valid JSON: " + error.what());
+    throw UsageError(context + ": not valid JSON: " + error.what());
   }
 }
 
@@ -104,12 +104,12 @@ bool asks_for_nothing(const Field& field, const std::string& text) {
   return same;
 }
 
-std::string starting_with(const std::string& where, const std::string& message) {
-  return message.starts_with(where) ? message : where + ": " + message;
+std::string starting_with(const std::string& context, const std::string& message) {
+  return message.starts_with(context) ? message : context + ": " + message;
 }
 
 /// Rejects unknown names, all of them in one message: a file of another program may contain many.
-void refuse_unknown(const Fields& fields, const Json& object, const std::string& where,
+void refuse_unknown(const Fields& fields, const Json& object, const std::string& context,
                     const Others& others) {
   constexpr std::size_t kShown = 20;
   std::vector<std::string> unknown;
@@ -122,7 +122,7 @@ void refuse_unknown(const Fields& fields, const Json& object, const std::string&
   if (unknown.size() < 2) return;  // a single one gets its own message with the nearest name
   const std::size_t more = unknown.size() - std::min(unknown.size(), kShown);
   unknown.resize(unknown.size() - more);
-  throw UsageError(where + ": unknown settings " + join(unknown, ", ") +
+  throw UsageError(context + ": unknown settings " + join(unknown, ", ") +
                    (more > 0 ? " and " + std::to_string(more) + " more" : ""));
 }
 
@@ -140,10 +140,10 @@ void set_fields(const Fields& fields, const std::vector<Setting>& settings) {
 }
 
 std::vector<Setting> settings_in_json(const Fields& fields, std::string_view json,
-                                      const std::string& where, const Others& others,
+                                      const std::string& context, const Others& others,
                                       OthersAre others_are) {
-  const Json object = parse_object(json, where);
-  refuse_unknown(fields, object, where, others);
+  const Json object = parse_object(json, context);
+  refuse_unknown(fields, object, context, others);
   std::vector<Setting> settings;
   std::map<std::string, std::string> set_by;  // setting -> its name in the file
   for (const auto& [name, value] : object.items()) {
@@ -151,30 +151,30 @@ std::vector<Setting> settings_in_json(const Fields& fields, std::string_view jso
     const Field* const other = find_other(others, name);
     if (other != nullptr && others_are == OthersAre::ignored) continue;
     try {
-      if (other != nullptr && asks_for_nothing(*other, text_of(*other, value, where))) continue;
-      const Field& field = find_field(fields, name, where, others);
+      if (other != nullptr && asks_for_nothing(*other, text_of(*other, value, context))) continue;
+      const Field& field = find_field(fields, name, context, others);
       const auto [first, is_new] = set_by.emplace(field.name, name);
       if (!is_new) {
         throw UsageError(first->second + " and " + name +
                          " are the same setting, expected one of them");
       }
-      settings.push_back({field.name, text_of(field, value, where), where});
+      settings.push_back({field.name, text_of(field, value, context), context});
     } catch (const UsageError& error) {
-      throw UsageError(starting_with(where, error.what()));
+      throw UsageError(starting_with(context, error.what()));
     }
   }
   return settings;
 }
 
-void apply_json(const Fields& fields, std::string_view json, const std::string& where,
+void apply_json(const Fields& fields, std::string_view json, const std::string& context,
                 const Others& others) {
-  set_fields(fields, settings_in_json(fields, json, where, others));
+  set_fields(fields, settings_in_json(fields, json, context, others));
 }
 
-std::string text_in_json(const Field& field, std::string_view json, const std::string& where) {
-  const Json object = parse_object(json, where);
+std::string text_in_json(const Field& field, std::string_view json, const std::string& context) {
+  const Json object = parse_object(json, context);
   for (const auto& [name, value] : object.items()) {
-    if (lookup_field({field}, name) != nullptr) return text_of(field, value, where);
+    if (lookup_field({field}, name) != nullptr) return text_of(field, value, context);
   }
   return "";
 }
@@ -186,12 +186,12 @@ std::vector<Setting> settings_in_file(const Fields& fields, const std::filesyste
   std::size_t files = 0;
   for (std::filesystem::path next = path; !next.empty();) {
     if (++files > kMaxFiles) throw UsageError(path.string() + ": extends too many files");
-    const std::string text = read_file(next), where = next.string();
-    const std::vector<Setting> own = settings_in_json(fields, text, where, others);
+    const std::string text = read_file(next), context = next.string();
+    const std::vector<Setting> own = settings_in_json(fields, text, context, others);
     settings.insert(settings.begin(), own.begin(), own.end());
-    const Json base = parse_object(text, where).value("extends", Json(""));
+    const Json base = parse_object(text, context).value("extends", Json(""));
     if (!base.is_string()) {
-      throw UsageError(where + ": extends: got " + json_text(base) + ", expected a file's name");
+      throw UsageError(context + ": extends: got " + json_text(base) + ", expected a file's name");
     }
     const std::string name = base.get<std::string>();
     next = name.empty() ? std::filesystem::path() : next.parent_path() / name;

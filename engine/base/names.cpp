@@ -32,7 +32,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::string nearest_name(std::string_view word, const std::vector<std::string>& candidates) {
-  constexpr std::size_t kLeastPart = 3;  // minimum letters for a substring match
+  constexpr std::size_t kMinPart = 3;  // minimum letters for a substring match
   std::string nearest;
   std::size_t least = SIZE_MAX;
   for (const std::string& candidate : candidates) {
@@ -43,7 +43,7 @@ std::string nearest_name(std::string_view word, const std::vector<std::string>& 
     least = distance;
     nearest = candidate;
   }
-  if (!nearest.empty() || word.size() < kLeastPart) return nearest;
+  if (!nearest.empty() || word.size() < kMinPart) return nearest;
   const auto whole = std::ranges::find_if(
       candidates, [&](const auto& candidate) { return candidate.find(word) != std::string::npos; });
   return whole == candidates.end() ? "" : *whole;

@@ -17,7 +17,7 @@ struct Shards {
 /// Who adds up the shards.
 enum class Summing {
   tree,        ///< we do, along the tree: the same bits for any number of processes
-  all_reduce,  ///< the engine's own all-reduce, with one shard per process
+  all_reduce,  ///< the communicator's own all-reduce, with one shard per process
 };
 
 /// The first of `whole` items that belongs to part `part` of `parts`: consecutive ranges whose

@@ -103,9 +103,9 @@ void run_add(To* to, const From* from, const StridedAxes<2>& axes) {
 /// Chunks per sum: enough to occupy all threads and to let a warp walk along one sum, but still
 /// several elements per thread.
 inline std::int64_t chunks_of(std::int64_t sums, std::int64_t elements) {
-  constexpr std::int64_t kThreads = 1 << 16, kLeastElements = 16;
+  constexpr std::int64_t kThreads = 1 << 16, kMinElements = 16;
   const std::int64_t wanted = std::max<std::int64_t>(kWarp, kThreads / sums);
-  return std::clamp<std::int64_t>(elements / kLeastElements, 1, wanted);
+  return std::clamp<std::int64_t>(elements / kMinElements, 1, wanted);
 }
 
 /// An axis of `count` elements, `stride` apart.

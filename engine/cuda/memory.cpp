@@ -207,7 +207,7 @@ PrivatePool::PrivatePool(int device) : device_(device) {
   id_ = ++pools;
 }
 PrivatePool::~PrivatePool() {
-  blocks_of(device_).release_cached([this](const ReuseScope& p) { return p.pool == id_; });
+  blocks_of(device_).release_cached([this](const ReuseScope& scope) { return scope.pool == id_; });
 }
 PrivatePool::Scope::Scope(const PrivatePool& pool) : before_(current_pool) {
   current_pool = pool.id_;

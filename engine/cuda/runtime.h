@@ -130,8 +130,8 @@ class HostStage {
   HostStage& operator=(const HostStage&) = delete;
 
   [[nodiscard]] std::byte* data() const;
-  void fetch(std::size_t offset, const void* device_data,
-             std::size_t bytes) const;  ///< to data() + offset
+  /// Copies to data() + offset.
+  void fetch(std::size_t offset, const void* device_data, std::size_t bytes) const;
   void put(std::size_t offset, void* device_data, std::size_t bytes) const;
 
  private:

@@ -78,10 +78,10 @@ inline Rows<T> rows_of(const AttentionView& view, std::int64_t batch, std::int64
 
 /// Prefetches row i: in a [B, N, 3, H, D] tensor the rows of one head are too far apart for the
 /// hardware prefetcher.
-template <PrefetchKind kAccess, class T>
+template <PrefetchKind kKind, class T>
 [[gnu::always_inline]] inline void prefetch_row(const Rows<T>& rows, std::int64_t i,
                                                 std::int64_t columns) {
-  if (rows.data != nullptr) prefetch<2, kAccess>(rows.data + i * rows.row, columns);
+  if (rows.data != nullptr) prefetch<2, kKind>(rows.data + i * rows.row, columns);
 }
 
 struct Extent {

@@ -208,9 +208,9 @@ TileTarget<T> target(const TiledGemm& p, const GemmTile& t, std::int64_t block, 
 }
 
 /// Prefetches the lines of a tile while it is being computed.
-template <PrefetchKind kAccess, class T>
+template <PrefetchKind kKind, class T>
 [[gnu::always_inline]] inline void prefetch_tile(const T* c, const TileTarget<T>& t) {
-  for (std::int64_t i = 0; i < t.rows; ++i) prefetch<1, kAccess>(c + i * t.c_stride, t.cols);
+  for (std::int64_t i = 0; i < t.rows; ++i) prefetch<1, kKind>(c + i * t.c_stride, t.cols);
 }
 
 /// Computes one block's contribution to a tile of at most kMr x kNr from a packed panel and strip.

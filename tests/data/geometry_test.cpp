@@ -64,7 +64,7 @@ void check_objects(const Sample& sample, std::size_t objects, bool tight, float 
   for (std::size_t k = 0; k < objects; ++k) {
     if (kept[k]) continue;
     const ObjectBox seen = DrawnBoxes::around(sample.image, static_cast<std::int64_t>(k));
-    CHECK(std::min(seen.width(), seen.height()) <= kLeastBoxSide + slack);
+    CHECK(std::min(seen.width(), seen.height()) <= kMinBoxSide + slack);
   }
 }
 

@@ -78,7 +78,7 @@ TEST_CASE("two fifths of each object in a scene are visible") {
     for (std::size_t k = 0; k < drawn.objects.size(); ++k) {
       const auto visible = std::count(owner.begin(), owner.end(), static_cast<std::int64_t>(k));
       const auto whole = static_cast<double>(drawn.objects[k].pixels);
-      CHECK(static_cast<double>(visible) >= drawing::kLeastVisible * whole);
+      CHECK(static_cast<double>(visible) >= drawing::kMinVisible * whole);
       CHECK(visible == drawn.objects[k].visible_pixels);
       if (visible < drawn.objects[k].pixels) ++hidden;
     }

@@ -79,12 +79,12 @@ class DrawnBoxes : public Dataset {
 
   /// Draws object `k` in its own quarter of the image.
   static ObjectBox draw(Image& image, std::int64_t k, Rng& rng) {
-    constexpr std::int64_t kLeast = 8;
+    constexpr std::int64_t kMinSide = 8;
     const std::int64_t tall = image.height / 2, wide = image.width / 2;
     const std::int64_t label = rng.below(2);
-    const std::int64_t height = between(kLeast, tall - 2, rng);
+    const std::int64_t height = between(kMinSide, tall - 2, rng);
     const std::int64_t width =
-        label == 1 ? std::min(height, wide - 2) : between(kLeast, wide - 2, rng);
+        label == 1 ? std::min(height, wide - 2) : between(kMinSide, wide - 2, rng);
     const std::int64_t top = k / 2 * tall + 1 + rng.below(tall - 1 - height);
     const std::int64_t left = k % 2 * wide + 1 + rng.below(wide - 1 - width);
     return label == 0 ? paint(image, k, {top, top + height, left, left + width}, label)

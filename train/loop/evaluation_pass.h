@@ -27,8 +27,8 @@ struct EvaluateOptions {
   std::int64_t pad_multiple = 0;  ///< see RowOptions::pad_multiple
   DType activations = DType::f32;
   std::int64_t image_scale = 1;  ///< see TaskInfo::image_scale
-  Communicator* processes =
-      &single_process();       ///< share the batches; results are those of all of them
+  /// They share the batches; results are those of all of them.
+  Communicator* processes = &single_process();
   double bad_image_limit = 0;  ///< largest fraction of broken images that is skipped; more throw
   /// Called after each batch with the number of images done; returning false stops the pass.
   std::function<bool(std::int64_t done)> on_batch{};
@@ -49,7 +49,8 @@ struct EvaluationPass {
 
 /// What Task::evaluate() returns.
 struct EvaluationResult {
-  /// Scores, if they are no means over samples: those of a data set do not follow from its parts'.
+  /// Sums over samples, or finished scores where those of parts cannot be added up (average
+  /// precision).
   std::variant<ScoreSums, Scores> measured;
   EvaluationPass pass;
 };

@@ -26,7 +26,7 @@ class Ema {
   void update(const ParameterStore& store, std::int64_t step = 1);
 
   [[nodiscard]] double decay_at(std::int64_t step) const;
-  /// The averages by parameter or buffer name, as handles that share storage; after shard_state()
+  /// The averages by parameter or buffer name, as handles that share storage; after shard_state(),
   /// of the parts that are kept.
   [[nodiscard]] const std::map<std::string, Tensor>& averages() const { return averages_; }
 
@@ -36,7 +36,8 @@ class Ema {
   double decay_;
   bool warmup_;
   std::map<std::string, Tensor> averages_;
-  std::map<std::string, Portion> portions_;  ///< of shard_state(); a tensor without one is whole
+  /// Set by shard_state(); a tensor without one is whole.
+  std::map<std::string, Portion> portions_;
   Tensor now_;  ///< decay of the current update, in the memory that kernels read
 };
 

@@ -83,7 +83,7 @@ class Optimizer {
   [[nodiscard]] const OptimizerOptions& options() const { return options_; }
 
   /// The moments by name, "m/blocks.0.norm1.weight" (and "v/..." for second moments), as handles
-  /// that share storage; after shard_state() of the parts that are kept.
+  /// that share storage; after shard_state(), of the parts that are kept.
   [[nodiscard]] std::map<std::string, Tensor> state() const;
   /// For resuming: declares that state() has been filled with the moments after `steps` steps.
   void set_steps_done(std::int64_t steps) { steps_done_ = steps; }
@@ -103,7 +103,7 @@ class Optimizer {
   OptimizerOptions options_;
   MomentDecay moments_;
   std::vector<Slot> slots_;
-  std::function<Tensor()> squares_{};  ///< of shard_state(); empty: computed from the slots
+  std::function<Tensor()> squares_{};  ///< set by shard_state(); empty: computed from the slots
   std::int64_t steps_done_ = 0;
   std::optional<ops::UpdateStep> now_{};  ///< on the parameters' device, written once per step
 };

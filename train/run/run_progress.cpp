@@ -19,8 +19,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::int64_t kMaxCounter = std::int64_t{1}
-                                     << 53;  // more steps and images than any run has
+/// More steps and images than any run has.
+constexpr std::int64_t kMaxCounter = std::int64_t{1} << 53;
 
 /// The counters under their keys.
 template <class Run, class Use>

@@ -43,7 +43,7 @@ void check_config(const TrainConfig& config) {
   check_options(config.frozen);
   check_options(config.weights);
   check_request(config);
-  static_cast<void>(config.model.overrides());  // throws on texts that are no values
+  static_cast<void>(config.model.overrides());  // throws if a text is not a valid value
 }
 
 }  // namespace fovea

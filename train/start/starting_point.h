@@ -16,10 +16,10 @@ struct StartingPoint {
   TrainConfig config;  ///< the recipe, then the hub's settings
 };
 
-/// The starting point of a run of which these settings are asked for: "dataset", which must be one
-/// of them, the weights to "finetune", and the "model", if it is named. Weights in a hub's folder
-/// have a recipe of their own, unless there is a "config" file. Tasks without such a recipe do not
-/// read config.json. Throws Error if their config.json is not supported.
+/// The starting point of a run with these requested settings: "dataset", which must be one of them,
+/// the weights to "finetune", and the "model", if it is named. Weights in a hub's folder have a
+/// recipe of their own, unless there is a "config" file. Tasks without such a recipe do not read
+/// config.json. Throws Error if their config.json is not supported.
 [[nodiscard]] StartingPoint starting_point(TaskKind task, const std::vector<Setting>& asked);
 
 /// Throws Error if the weights to fine-tune do not exist, or if nothing names their model.

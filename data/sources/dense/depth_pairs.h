@@ -33,7 +33,7 @@ class DepthPairs : public FileDataset {
 
  private:
   struct Pair {
-    std::string picture, depth;  ///< paths below rgb/ and models/depth/
+    std::string picture, depth;  ///< paths below rgb/ and depth/
   };
   void pair_files();
   [[nodiscard]] const Pair& at(std::int64_t index) const;

@@ -7,7 +7,7 @@
 namespace fovea::rooms {
 namespace {
 
-constexpr double kLeastT = 1e-6;
+constexpr double kMinT = 1e-6;
 constexpr double kAmbient = 0.3;
 constexpr double kHalfWidth = 0.57735026918962576;  // tan(30 degrees)
 
@@ -28,7 +28,7 @@ std::optional<double> near_root(double a, double b, double c) {
   const double discriminant = b * b - a * c;
   if (a <= 0 || discriminant <= 0) return {};
   const double t = (-b - std::sqrt(discriminant)) / a;
-  return t > kLeastT ? std::optional(t) : std::nullopt;
+  return t > kMinT ? std::optional(t) : std::nullopt;
 }
 
 std::optional<Hit> meet_sphere(const Piece& p, const Ray& ray) {
@@ -73,7 +73,7 @@ Vec3 turned(const Piece& p, Vec3 v, double sign) {
 std::optional<Hit> meet_box(const Piece& p, const Ray& ray) {
   const Vec3 from = turned(p, ray.from - p.base, 1), along = turned(p, ray.along, 1);
   const Vec3 low{-p.half_x, 0, -p.half_z}, high{p.half_x, p.height, p.half_z};
-  double enter = kLeastT, leave = INFINITY;
+  double enter = kMinT, leave = INFINITY;
   Vec3 normal{};
   for (int axis = 0; axis < 3; ++axis) {
     const double d = axis_of(along, axis), o = axis_of(from, axis);

@@ -58,7 +58,7 @@ bool leaves_enough(const SceneObject& object, const std::vector<SceneObject>& ea
   for (const Spot& spot : object.spots)
     if (spot.is_object() && owners.at(spot) != kNobody) --left[owners.at(spot)];
   for (std::size_t k = 0; k < earlier.size(); ++k) {
-    const auto least = kLeastVisible * static_cast<double>(earlier[k].pixels);
+    const auto least = kMinVisible * static_cast<double>(earlier[k].pixels);
     if (static_cast<double>(left[k]) < least) return false;
   }
   return object.pixels > 0;

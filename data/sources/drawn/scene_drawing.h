@@ -39,7 +39,7 @@ struct Scene {
 
 inline constexpr std::int64_t kMaxObjects = 6;
 /// At least this share of each object's pixels is visible.
-inline constexpr double kLeastVisible = 0.4;
+inline constexpr double kMinVisible = 0.4;
 
 /// The size of a scene: side x side or, for two in five, 3/4 side x side or side x 5/4 side. It is
 /// the first number that lay_out_scene() draws.

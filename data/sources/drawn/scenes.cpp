@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::uint64_t kScenes = 0x7363656E6573;  // "scenes"
 constexpr std::uint64_t kLayout = 0, kPaint = 1;
-constexpr std::int64_t kLeastSide = 32, kMaxSide = 1024;
+constexpr std::int64_t kMinSide = 32, kMaxSide = 1024;
 
 std::vector<Annotation> annotations_of(const drawing::Scene& scene, std::int64_t index) {
   std::vector<Annotation> all;
@@ -36,8 +36,8 @@ Scenes::Scenes(Split split, SceneOptions options)
       side_(options.side),
       size_(split == Split::train ? options.train_size : options.test_size) {
   check(size_ >= 1, "scenes: got a size of ", size_, ", expected 1 or more");
-  check(side_ >= kLeastSide && side_ <= kMaxSide, "scenes: got a side of ", side_,
-        " pixels, expected ", kLeastSide, " to ", kMaxSide);
+  check(side_ >= kMinSide && side_ <= kMaxSide, "scenes: got a side of ", side_,
+        " pixels, expected ", kMinSide, " to ", kMaxSide);
 }
 
 const std::vector<std::string>& Scenes::class_names() const {

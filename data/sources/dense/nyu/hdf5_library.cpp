@@ -133,13 +133,13 @@ Shape shape_of(hid_t array, const std::string& context) {
 struct Hdf5Library::State {
   State(const std::filesystem::path& file, hid_t id) : path(file.string()), handle(id, H5Fclose) {}
 
-  [[nodiscard]] std::string context(const std::string& name) const {
+  [[nodiscard]] std::string name_in_errors(const std::string& name) const {
     return path + ": array " + in_quotes(name);
   }
   [[nodiscard]] Handle open(const std::string& name) const {
     check(has(name), path, ": has no array ", in_quotes(name));
     Handle array(H5Dopen2(handle, name.c_str(), H5P_DEFAULT), H5Dclose);
-    if (!array.valid()) fail(context(name), ": cannot be opened: ", reason());
+    if (!array.valid()) fail(name_in_errors(name), ": cannot be opened: ", reason());
     return array;
   }
   [[nodiscard]] bool has(const std::string& name) const {
@@ -151,9 +151,10 @@ struct Hdf5Library::State {
     const Handle type(H5Dget_type(array), H5Tclose);
     const std::optional<StoredType> stored =
         type.valid() ? stored_type_of(type) : std::optional<StoredType>();
-    check(stored.has_value(), context(name), ": is of a type that is no number of at most 64 bits");
-    check(is_in_file(array), context(name), ": has its values in other files");
-    return {name, *stored, shape_of(array, context(name))};
+    check(stored.has_value(), name_in_errors(name),
+          ": is of a type that is no number of at most 64 bits");
+    check(is_in_file(array), name_in_errors(name), ": has its values in other files");
+    return {name, *stored, shape_of(array, name_in_errors(name))};
   }
 
   std::string path;
@@ -178,7 +179,7 @@ StoredEntry Hdf5Library::entry(const std::string& name) const {
 
 Hdf5Library::Rows Hdf5Library::rows(const std::string& name, std::int64_t first,
                                     std::int64_t count) const {
-  const std::string context = state_->context(name);
+  const std::string context = state_->name_in_errors(name);
   const Handle array = state_->open(name);
   Rows rows{state_->entry(name, array), {}};
   Shape& shape = rows.entry.shape;
