@@ -29,15 +29,15 @@ void check(bool ok, const Parts&... parts) {
     fail(parts...);
 }
 
-/// The result of f(). An Error that it throws gets `context` and ": " at the start, if its message
-/// does not start with `context` already.
+/// The result of f(). An Error whose message does not start with `context` and ":" becomes a plain
+/// Error that does, whatever its type: what f() finds wrong in a file is no mistake in the command.
 template <class F>
 auto with_context(const std::string& context, const F& f) {
   try {
     return f();
   } catch (const Error& error) {
     const std::string message = error.what();
-    if (message.starts_with(context)) throw;
+    if (message.starts_with(context + ":")) throw;
     fail(context, ": ", message);
   }
 }
