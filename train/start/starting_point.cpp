@@ -164,7 +164,8 @@ void keep_model_args(const StartingPoint& start, TrainConfig& config) {
   const json given = parse_config_value(own);
   if (!given.is_object()) return;  // rejected by check_config()
   args.update(given);
-  config.model.settings["model_args"] = json_text(args);
+  const std::string source = source_of(config.sources, "model-args") + " and " + start.hub;
+  apply_settings(config, {{"model-args", json_text(args), source}});
 }
 
 }  // namespace fovea
