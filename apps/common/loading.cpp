@@ -65,7 +65,7 @@ fs::path weights_path(const LoadRequest& request) {
 }
 
 /// Sets the data set options of the run that the weights belong to, if they belong to one; without
-/// a folder if the data have moved. A run whose settings cannot be read has none, with a notice.
+/// a folder if the data have moved.
 void read_data_of_run(LoadedModel& loaded) {
   const RunPaths run{loaded.weights.parent_path()};
   if (!is_run(run.folder) || !fs::exists(run.config())) return;
@@ -73,7 +73,7 @@ void read_data_of_run(LoadedModel& loaded) {
     const TrainConfig config = saved_config(read_file(run.config()), run.config().string());
     loaded.data = dataset_options(config);
   } catch (const Error& error) {
-    loaded.notices.push_back(concat(error.what(), "; its data set is not known"));
+    loaded.data_error = error.what();
     return;
   }
   std::error_code none;

@@ -44,6 +44,7 @@ struct LoadedModel {
   std::filesystem::path weights;
   bool names_classes = true;         ///< false: info.classes are placeholders "class 0", ...
   DatasetOptions data;               ///< the data set of the weights' run
+  std::string data_error;            ///< why `data` cannot be read; empty if they can
   std::vector<std::string> notices;  ///< messages for the user
 
   /// Title in pictures and tables: the run's name and its weights, or the file's name.

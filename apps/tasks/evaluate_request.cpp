@@ -89,6 +89,8 @@ TaskKind EvaluateRequest::task() const {
 DatasetOptions EvaluateRequest::images_of(const LoadedModel& trained) const {
   const DatasetOptions& own = trained.data;
   const bool same_set = data.name.empty() || data.name == trained.info.dataset;
+  check(!same_set || trained.data_error.empty(), trained.data_error,
+        "; so the images that the run held out are not known; correct the file");
   const bool same_place = data.name.empty() && data_dir.empty();
   const bool names_split =
       !data.val_split.empty() || !data.val_labels.empty() || !data.val_annotations.empty();
