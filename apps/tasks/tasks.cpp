@@ -42,9 +42,10 @@ void refuse_flags_of_others(TaskKind task, const Fields& fields,
   for (const TaskCommands& other : kCommands) {
     if (other.task == task) continue;
     for (const std::string_view flag : other.*flags) {
-      const std::string text = field_text(find_field(fields, flag, ""));
-      const bool is_unset = text.empty() || text == "none";  // an optional number's word for it
-      check_usage(is_unset, "--", flag, ": got ", text, ", but it is for ", other.models,
+      const Field& field = find_field(fields, flag, "");
+      const std::string text = field_text(field);
+      const std::string_view unset = field.holds<std::optional<double>>() ? "none" : "";
+      check_usage(text == unset, "--", flag, ": got ", text, ", but it is for ", other.models,
                   ", and the checkpoint is ", noun_of(task));
     }
   }

@@ -46,6 +46,9 @@ TEST_CASE("a flag for models of one task is refused for those of another") {
   predict.threshold = 0;
   CHECK(refusal(TaskKind::detection, predict).empty());
   CHECK(contains(refusal(TaskKind::depth, predict), "--threshold: got 0, but it is for detectors"));
+  predict.threshold = {};
+  predict.json = "none";
+  CHECK(contains(refusal(TaskKind::depth, predict), "--json: got none, but it is for detectors"));
 }
 
 TEST_CASE("models of tasks without commands of their own are refused as classifiers") {
@@ -64,6 +67,20 @@ TEST_CASE("a model is evaluated on what its run has held out") {
   CHECK(images.val_fraction == 0.2);
   CHECK(images.val_rule == HoldOutRule::name);
   CHECK(images.val_split.empty());  // a fraction is held out instead
+}
+
+TEST_CASE("what cannot be known to be held out is not evaluated; another data set is") {
+  LoadedModel trained = trained_on_a();
+  trained.data_error = "/a/config.json: unknown setting x";
+  EvaluateRequest request;
+  const auto refusal = [&] {
+    return message_of([&] { static_cast<void>(request.images_of(trained)); });
+  };
+  CHECK(contains(refusal(), "/a/config.json: unknown setting x; so the images that the run held"));
+  request.data_dir = "/b";
+  CHECK_FALSE(refusal().empty());
+  request.data.name = "cifar10";
+  CHECK(refusal().empty());
 }
 
 TEST_CASE("elsewhere the same fraction is held out; of a given split, or another set, none") {
