@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iomanip>
 #include <sstream>
 
 #include "engine/base/files.h"
 #include "engine/base/names.h"
 #include "engine/base/text.h"
+#include "engine/base/text_table.h"
 
 namespace fovea {
 namespace {
@@ -292,17 +292,16 @@ std::string settings_table(const Fields& fields) {
 }
 
 std::string sources_table(const Fields& fields, const Sources& sources) {
-  std::ostringstream out;
+  std::vector<std::vector<std::string>> rows;
   std::string group;
   for (const Field& field : fields) {
     const std::string value = field_text(field);
     if (value.empty()) continue;
-    if (field.group != group) out << "  " << field.group << '\n';
+    if (field.group != group) rows.push_back({"  " + field.group, "", ""});
     group = field.group;
-    out << "    " << std::left << std::setw(22) << field.name << ' ' << std::setw(24) << value
-        << "  " << source_of(sources, field.name) << '\n';
+    rows.push_back({"    " + field.name, value, source_of(sources, field.name)});
   }
-  return out.str();
+  return text_table(rows, "lll");
 }
 
 }  // namespace fovea

@@ -67,6 +67,17 @@ TEST_CASE("a fine-tuning's settings come from the recipe, the hub's config.json 
   CHECK(source(run, "finetune") == "flag");
 }
 
+TEST_CASE("model arguments that a flag adds to a hub's come from both") {
+  const TemporaryFolder folder;
+  write_file_atomically(folder / "model.safetensors", "");
+  const std::string config = json_file(folder, "config.json", R"({
+    "architecture": "vit_tiny_patch16_224", "model_args": {"no_embed_class": true}})");
+  const Setting hub{"finetune", folder.path().string()};
+  CHECK(source(resolve_run({hub}), "model-args") == config);
+  CHECK(source(resolve_run({hub, {"model-args", R"({"norm_eps": 1e-5})"}}), "model-args") ==
+        "flag and " + config);
+}
+
 TEST_CASE("a resumed run's settings come from its state, unless a flag or file changes them") {
   const TemporaryFolder folder;
   const std::string state = RunPaths{folder.path()}.state().string();
@@ -98,6 +109,7 @@ TEST_CASE("the table of sources has a line for each setting: name, value, source
   CHECK(line_of("weight-decay").ends_with("  recipe builtin"));
   CHECK(line_of("vflip").ends_with("  default"));
   CHECK(line_of("lr").find("flag") == line_of("weight-decay").find("recipe"));  // one column
+  CHECK(line_of("lr").find("flag") == line_of("model-args").rfind("flag"));
   CHECK(line_of("model-args").ends_with(R"({"in_chans": 3, "qkv_bias": true}  flag)"));
   CHECK_FALSE(contains(table, "finetune"));  // empty
 }
