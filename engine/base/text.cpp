@@ -6,7 +6,10 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <cstdarg>
+#include <cstdio>
 
+#include "engine/base/error.h"
 #include "engine/base/lists.h"
 
 namespace fovea {
@@ -255,6 +258,16 @@ std::string base64(std::string_view bytes) {
     }
   }
   return result;
+}
+
+std::string printf_text(const char* format, ...) {
+  std::array<char, 64> text{};
+  std::va_list arguments;
+  va_start(arguments, format);
+  const int length = std::vsnprintf(text.data(), text.size(), format, arguments);
+  va_end(arguments);
+  check(length >= 0 && length < std::ssize(text), "printf_text: more than 63 characters: ", format);
+  return text.data();
 }
 
 std::string format_duration(double seconds) {

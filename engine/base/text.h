@@ -1,9 +1,7 @@
 // Splitting and joining texts, and converting between numbers and text.
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <cstdio>
 #include <ctime>
 #include <optional>
 #include <sstream>
@@ -48,13 +46,8 @@ namespace fovea {
 [[nodiscard]] std::string megabytes_text(std::int64_t bytes);
 /// A time in the local time zone, formatted by strftime().
 [[nodiscard]] std::string local_time_text(std::time_t moment, const char* format);
-/// What printf writes, at most 63 characters of it.
-template <class... Args>
-[[nodiscard]] std::string printf_text(const char* format, Args... args) {
-  std::array<char, 64> text{};
-  std::snprintf(text.data(), text.size(), format, args...);
-  return text.data();
-}
+/// What printf writes. Throws if that is longer than 63 characters.
+[[nodiscard, gnu::format(printf, 1, 2)]] std::string printf_text(const char* format, ...);
 /// The concatenation of the parts, as written to a stream.
 template <class... Parts>
 [[nodiscard]] std::string concat(const Parts&... parts) {

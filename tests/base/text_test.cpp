@@ -5,6 +5,8 @@
 
 #include <cmath>
 
+#include "engine/base/error.h"
+
 using namespace fovea;
 
 namespace {
@@ -63,6 +65,12 @@ TEST_CASE("numbers are printed fixed, general, shortest and as percents") {
   CHECK(shortest_text(0.1) == "0.1");
   CHECK(percent_text(12.345) == "12.35 %");
   CHECK(percent_text(9.96, 1) == "10.0 %");
+}
+
+TEST_CASE("what printf writes is whole, or an error") {
+  CHECK(printf_text("%03d", 7) == "007");
+  CHECK(printf_text("%063d", 7).size() == 63);
+  CHECK_THROWS_AS(static_cast<void>(printf_text("%064d", 7)), Error);
 }
 
 TEST_CASE("cells of CSV are quoted where they must be") {
