@@ -105,7 +105,7 @@ bool asks_for_nothing(const Field& field, const std::string& text) {
 }
 
 std::string starting_with(const std::string& context, const std::string& message) {
-  return message.starts_with(context) ? message : context + ": " + message;
+  return message.starts_with(context + ":") ? message : context + ": " + message;
 }
 
 /// Rejects unknown names, all of them in one message: a file of another program may contain many.
@@ -126,23 +126,9 @@ void refuse_unknown(const Fields& fields, const Json& object, const std::string&
                    (more > 0 ? " and " + std::to_string(more) + " more" : ""));
 }
 
-}  // namespace
-
-void set_fields(const Fields& fields, const std::vector<Setting>& settings) {
-  for (const Setting& setting : settings) {
-    try {
-      set_field(find_field(fields, setting.name, setting.source), setting.text);
-    } catch (const UsageError& error) {
-      if (setting.source == Setting::kFlag) throw;
-      throw UsageError(starting_with(setting.source, error.what()));
-    }
-  }
-}
-
-std::vector<Setting> settings_in_json(const Fields& fields, std::string_view json,
-                                      const std::string& context, const Others& others,
-                                      OthersAre others_are) {
-  const Json object = parse_object(json, context);
+std::vector<Setting> settings_in(const Fields& fields, const Json& object,
+                                 const std::string& context, const Others& others,
+                                 OthersAre others_are = OthersAre::refused) {
   refuse_unknown(fields, object, context, others);
   std::vector<Setting> settings;
   std::map<std::string, std::string> set_by;  // setting -> its name in the file
@@ -166,6 +152,25 @@ std::vector<Setting> settings_in_json(const Fields& fields, std::string_view jso
   return settings;
 }
 
+}  // namespace
+
+void set_fields(const Fields& fields, const std::vector<Setting>& settings) {
+  for (const Setting& setting : settings) {
+    try {
+      set_field(find_field(fields, setting.name, setting.source), setting.text);
+    } catch (const UsageError& error) {
+      if (setting.source == Setting::kFlag) throw;
+      throw UsageError(starting_with(setting.source, error.what()));
+    }
+  }
+}
+
+std::vector<Setting> settings_in_json(const Fields& fields, std::string_view json,
+                                      const std::string& context, const Others& others,
+                                      OthersAre others_are) {
+  return settings_in(fields, parse_object(json, context), context, others, others_are);
+}
+
 void apply_json(const Fields& fields, std::string_view json, const std::string& context,
                 const Others& others) {
   set_fields(fields, settings_in_json(fields, json, context, others));
@@ -186,10 +191,11 @@ std::vector<Setting> settings_in_file(const Fields& fields, const std::filesyste
   std::size_t files = 0;
   for (std::filesystem::path next = path; !next.empty();) {
     if (++files > kMaxFiles) throw UsageError(path.string() + ": extends too many files");
-    const std::string text = read_file(next), context = next.string();
-    const std::vector<Setting> own = settings_in_json(fields, text, context, others);
+    const std::string context = next.string();
+    const Json object = parse_object(read_file(next), context);
+    const std::vector<Setting> own = settings_in(fields, object, context, others);
     settings.insert(settings.begin(), own.begin(), own.end());
-    const Json base = parse_object(text, context).value("extends", Json(""));
+    const Json base = object.value("extends", Json(""));
     if (!base.is_string()) {
       throw UsageError(context + ": extends: got " + json_text(base) + ", expected a file's name");
     }
