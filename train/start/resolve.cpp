@@ -1,6 +1,8 @@
 // Precedence of settings, and the changes allowed on resume.
 #include "train/start/resolve.h"
 
+#include <optional>
+
 #include "data/sources/files/split_folders.h"
 #include "train/run/kept_states.h"
 #include "train/run/run_paths.h"
@@ -191,7 +193,8 @@ ResolvedRun resolve_run(const std::vector<Setting>& flags, const RunDefaults& de
   // Lowest precedence first: defaults; recipe and hub, or the saved run; --config file; flags.
   ResolvedRun run = is_new ? new_run(given, defaults) : saved_run(state, defaults.task);
   TrainConfig& config = run.config;
-  const TrainConfig before = config;
+  std::optional<TrainConfig> before;
+  if (!is_new) before = config;
   apply_settings(config, given);
 
   check_output(config.request, state);
@@ -199,7 +202,7 @@ ResolvedRun resolve_run(const std::vector<Setting>& flags, const RunDefaults& de
     keep_model_args(run.start, config);
     if (!is_given("shards")) choose_shards(config, defaults.processes);
   } else {
-    compare(before, config, state, run.notices);
+    compare(*before, config, state, run.notices);
     choose_output(config, state);
   }
   check_task(config.model.name, defaults.task);
