@@ -118,7 +118,7 @@ template <class Config>
   return config;
 }
 
-/// The configuration as a JSON object.
+/// The configuration as a JSON object, a nlohmann::json, which is not a complete type here.
 template <class Config>
 [[nodiscard]] auto write_config(Config config) {
   Config usual;

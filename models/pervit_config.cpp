@@ -89,6 +89,7 @@ void visit(ConfigFields& v, PerViTConfig& c) {
   v("phi_p", &c.phi_p).flag("PerViT", "position attention");
   v("phi_c", &c.phi_c).flag("PerViT", "content attention");
   v("conv_stem", &c.conv_stem).flag("PerViT", "a convolutional stem instead of a patch embedding");
+  // The stem's first width is that of its input: the channels of the images.
   v("in_chans", &c.image.in_chans, {1, 65536}).when_missing = [&c] {
     if (c.conv_stem && !c.convstem_dims.empty()) c.image.in_chans = c.convstem_dims.front();
   };
@@ -106,6 +107,7 @@ void visit(ConfigFields& v, PerViTConfig& c) {
 
 PerViTConfig read_pervit_config(const nlohmann::json& config) {
   auto c = read_config<PerViTConfig>(kWhere, config);
+  check(!c.conv_stem || config.contains("convstem_dims"), kWhere, ": key convstem_dims is missing");
   check(c.pos_embed == PosEmbed::none || c.pos_embed == PosEmbed::learned, kWhere,
         ": pos_embed: got ", name_of(c.pos_embed), ", expected none or learned");
   check(c.position.ppe_kernel % 2 == 1, kWhere, ": ppe_kernel: got ", c.position.ppe_kernel,

@@ -392,6 +392,10 @@ TEST_CASE("impossible settings are refused by name") {
   refused({{"convstem_dims", {3, 6, 10}}}, "convstem_dims end with 10, but emb_dims start with 8");
   refused({{"convstem_dims", {3}}}, "convstem_dims: got 1 widths");
   refused({{"convstem_dims", nullptr}}, "convstem_dims");
+  json no_stem = tiny_pervit();
+  no_stem.erase("convstem_dims");
+  check_error([&] { static_cast<void>(make_model_from_config(no_stem)); },
+              "key convstem_dims is missing");
   refused({{"convstem_dims", {3, 0, 8}}}, "convstem_dims: got 0");
   refused({{"in_chans", 1}}, "convstem_dims start with 3, but in_chans is 1");
   refused({{"emb_dims", {8, 12, 16}}}, "3 emb_dims and 2 depths");
