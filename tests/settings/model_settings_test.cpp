@@ -49,6 +49,14 @@ TEST_CASE("pixel swaps switch the permutation on, also as --model-args") {
   CHECK_FALSE(overrides("permute_seed", "5").contains("permutation"));
 }
 
+TEST_CASE("--model-args overrides the flags of all models; the flags of a family override it") {
+  ModelSettings settings;
+  settings["depth"] = "5";
+  settings["peg_kernel"] = "5";
+  settings["model_args"] = R"({"depth": 3, "peg_kernel": 3})";
+  CHECK(settings.overrides() == json{{"depth", 3}, {"peg_kernel", 5}});
+}
+
 TEST_CASE("a task has a field for each flag of its models, bound to the setting's text") {
   ModelSettings settings;
   Fields all, detectors;

@@ -90,7 +90,11 @@ std::string& ModelSettings::operator[](std::string_view key) {
 }
 
 json ModelSettings::overrides() const {
-  const std::vector<ModelFlag> flags = flags_of();
+  std::vector<ModelFlag> flags = flags_of();
+  // --model-args overrides the flags under "Model", which it is the last of, and the families' own
+  // flags override it. Saved runs may have both, so they depend on this order.
+  std::stable_partition(flags.begin(), flags.end(),
+                        [](const ModelFlag& flag) { return flag.group == "Model"; });
   json result = json::object();
   for (const ModelFlag& flag : flags) {
     const std::string& text = texts_.at(flag.key);
