@@ -32,21 +32,26 @@ std::vector<Setting> given_settings(const std::vector<Setting>& flags, TaskKind 
   return given;
 }
 
-/// The state selected by --resume and --output; empty for a new run.
-fs::path find_state(const std::vector<Setting>& given) {
-  const std::string resume = setting_text(given, "resume"), output = setting_text(given, "output");
-  if (resume.empty() || (resume == "auto" && output.empty())) return {};  // see check_config()
-  if (resume == "auto") return last_state({output});
+/// The state in the folder --output; empty if there is none.
+fs::path state_in_output(const std::vector<Setting>& given) {
+  const std::string output = setting_text(given, "output");
+  return output.empty() ? fs::path() : last_state({output});
+}
+
+/// The state selected by --resume, where `own` is that of --output; empty for a new run.
+fs::path find_state(const std::vector<Setting>& given, const fs::path& own) {
+  const std::string resume = setting_text(given, "resume");
+  if (resume.empty()) return {};
+  if (resume == "auto") return own;
   const fs::path state = fs::is_directory(resume) ? RunPaths{resume}.state() : fs::path(resume);
   check(fs::exists(state), "--resume: ", state.string(), " does not exist");
   return state;
 }
 
-/// Throws if --output holds another run than that of `state`. An evaluation writes nothing there.
-void check_output(const RunRequest& request, const fs::path& state) {
-  if (request.output.empty() || request.eval) return;
-  const fs::path own = last_state({request.output});
-  if (own.empty()) return;
+/// Throws if --output, with the state `own`, holds another run than that of `state`. An evaluation
+/// writes nothing there.
+void check_output(const RunRequest& request, const fs::path& own, const fs::path& state) {
+  if (own.empty() || request.eval) return;
   check(!state.empty(), "--output: ", request.output,
         " already contains a run; --resume auto continues it, another --output starts a new one");
   check(fs::equivalent(own, state), "--output: ", request.output,
@@ -187,7 +192,8 @@ void check_shards(const TrainConfig& config, std::int64_t processes) {
 ResolvedRun resolve_run(const std::vector<Setting>& flags, const RunDefaults& defaults) {
   const std::vector<Setting> given = given_settings(flags, defaults.task);
   const auto is_given = [&](const char* name) { return find_setting(given, name) != nullptr; };
-  const fs::path state = find_state(given);
+  // Asked once: the run in that folder may be at work and save its first state at any time.
+  const fs::path own = state_in_output(given), state = find_state(given, own);
   const bool is_new = state.empty();
 
   // Lowest precedence first: defaults; recipe and hub, or the saved run; --config file; flags.
@@ -197,7 +203,7 @@ ResolvedRun resolve_run(const std::vector<Setting>& flags, const RunDefaults& de
   if (!is_new) before = config;
   apply_settings(config, given);
 
-  check_output(config.request, state);
+  check_output(config.request, own, state);
   if (is_new) {
     keep_model_args(run.start, config);
     if (!is_given("shards")) choose_shards(config, defaults.processes);
