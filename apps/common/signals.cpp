@@ -12,11 +12,14 @@ namespace {
 volatile std::sig_atomic_t pending_signal = 0;
 
 void handle(int number) {
-  if (pending_signal != 0) _exit(128 + number);
-  pending_signal = number;
+  if (pending_signal == 0) {
+    pending_signal = number;
+  } else if (number != SIGXCPU) {
+    _exit(128 + number);
+  }
 }
 
-constexpr std::array<int, 4> kSignals = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
+constexpr std::array kSignals = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGXCPU, SIGPIPE};
 
 /// The previous signal actions.
 std::array<struct sigaction, kSignals.size()> before{};

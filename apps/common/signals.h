@@ -3,11 +3,12 @@
 
 namespace fovea {
 
-/// During an object's lifetime, the first SIGINT, SIGTERM or SIGHUP (closed terminal) only sets
-/// pending(); the next one exits with 128 + its number. Signals that were ignored before, as with
-/// nohup, stay ignored. A closed reader of standard output (SIGPIPE) does not end the program
-/// either. Only one object may exist at a time, and only around loops that check pending():
-/// elsewhere signals should end a program.
+/// During an object's lifetime, the first SIGINT, SIGTERM, SIGHUP (closed terminal), SIGUSR1,
+/// SIGUSR2 (batch systems, before a time limit) or SIGXCPU (a limit of processor time) only sets
+/// pending(); the next one exits with 128 + its number, except SIGXCPU, which the system repeats
+/// every second. Signals that were ignored before, as with nohup, stay ignored. A closed reader of
+/// standard output (SIGPIPE) does not end the program either. Only one object may exist at a time,
+/// and only around loops that check pending(): elsewhere signals should end a program.
 class SignalRequest {
  public:
   SignalRequest();

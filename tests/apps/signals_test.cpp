@@ -1,0 +1,60 @@
+// Signals as requests to stop.
+#include "apps/common/signals.h"
+
+#include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <vector>
+
+namespace fovea {
+namespace {
+
+/// The exit code of a process that receives these signals during a SignalRequest, and then ends
+/// with `code`.
+int code_after(const std::vector<int>& signals, int code) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const SignalRequest request;
+    for (const int number : signals) static_cast<void>(std::raise(number));
+    ::_exit(code);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+}  // namespace
+
+TEST_CASE("the first signal of a batch system before its time limit is a request to stop") {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGXCPU}) {
+    CAPTURE(number);
+    const SignalRequest request;
+    CHECK(SignalRequest::pending() == 0);
+    REQUIRE(std::raise(number) == 0);
+    CHECK(SignalRequest::pending() == number);
+  }
+}
+
+TEST_CASE("a second signal ends the program at once, but SIGXCPU is repeated by the system") {
+  CHECK(code_after({SIGUSR1, SIGUSR2}, 7) == 128 + SIGUSR2);
+  CHECK(code_after({SIGXCPU, SIGTERM}, 7) == 128 + SIGTERM);
+  CHECK(code_after({SIGXCPU, SIGXCPU, SIGXCPU}, 7) == 7);
+  CHECK(code_after({SIGUSR1, SIGXCPU}, 7) == 7);
+}
+
+TEST_CASE("signals that were ignored at the start stay ignored") {
+  for (const int number : {SIGHUP, SIGUSR1, SIGUSR2}) {
+    CAPTURE(number);
+    const auto before = std::signal(number, SIG_IGN);
+    {
+      const SignalRequest request;
+      REQUIRE(std::raise(number) == 0);
+      CHECK(SignalRequest::pending() == 0);
+    }
+    std::signal(number, before);
+  }
+}
+
+}  // namespace fovea
