@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/common/cli.h"
+#include "apps/common/launch.h"
 #include "apps/common/progress_line.h"
 #include "apps/measure_request.h"
 #include "engine/base/files.h"
@@ -316,6 +317,7 @@ void check_arguments(MeasureRequest& request, const std::vector<std::string>& ar
 }  // namespace
 
 int measure(int argc, char** argv) {
+  require_one_process();
   MeasureRequest request;
   const std::vector<std::string> arguments = parse_into_fields(
       argc, argv,

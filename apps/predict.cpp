@@ -2,6 +2,7 @@
 #include <iostream>
 
 #include "apps/common/cli.h"
+#include "apps/common/launch.h"
 #include "apps/tasks/tasks.h"
 #include "engine/parallel.h"
 
@@ -18,6 +19,7 @@ void take_checkpoint(std::vector<std::string>& arguments, LoadRequest& load) {
 }  // namespace
 
 int predict(int argc, char** argv) {
+  require_one_process();
   PredictRequest request;
   const Fields fields = fields_of(request);
   std::vector<std::string> arguments = parse_into_fields(

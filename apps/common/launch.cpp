@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "engine/base/error.h"
 #include "engine/base/files.h"
 #include "engine/comm/cores.h"
+#include "engine/comm/launcher.h"
 #include "engine/comm/world.h"
 #include "engine/parallel.h"
 
@@ -45,6 +47,14 @@ void require_same_program(Communicator& processes, int argc, char** argv) {
 }
 
 }  // namespace
+
+void require_one_process() {
+  const std::optional<Launcher> by = launcher();
+  const int started = by ? by->size : processes_of_torchrun();
+  check(started <= 1, by ? by->name : "WORLD_SIZE", " says that ", started,
+        " processes were started, but this program runs in one: each would do all of the work; ",
+        "start it without a launcher");
+}
 
 int run_in_processes(int argc, char** argv, const std::function<int(const Launch&)>& body) {
   const std::unique_ptr<Communicator> joined = join_world();

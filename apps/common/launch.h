@@ -20,4 +20,8 @@ struct Launch {
 /// names the process.
 int run_in_processes(int argc, char** argv, const std::function<int(const Launch&)>& body);
 
+/// Throws Error if a launcher has started several processes of a program whose work they cannot
+/// share: each would do all of it, and write the same files.
+void require_one_process();
+
 }  // namespace fovea

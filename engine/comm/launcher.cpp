@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "engine/base/error.h"
+#include "engine/base/text.h"
 
 namespace fovea {
 namespace {
@@ -31,6 +32,12 @@ int number_in(const char* variable) {
 }
 
 }  // namespace
+
+int processes_of_torchrun() {
+  const char* const size = std::getenv("WORLD_SIZE");
+  if (std::getenv("RANK") == nullptr || size == nullptr) return 1;
+  return static_cast<int>(parse_integer(size).value_or(1));
+}
 
 std::optional<Launcher> launcher() {
   for (const auto& [rank, size] : kLaunchers) {

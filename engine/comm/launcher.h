@@ -15,4 +15,8 @@ struct Launcher {
 /// where only srun gives every task a number. Throws if the variables make no sense.
 [[nodiscard]] std::optional<Launcher> launcher();
 
+/// The number of processes that torchrun has started, of which this is one; 1 without it. It tells
+/// them apart in RANK and WORLD_SIZE, which other launchers may set as well.
+[[nodiscard]] int processes_of_torchrun();
+
 }  // namespace fovea

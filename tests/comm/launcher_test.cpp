@@ -1,0 +1,73 @@
+// What the environment says about the processes of a run.
+#include "engine/comm/launcher.h"
+
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "engine/base/error.h"
+#include "engine/comm/world.h"
+
+namespace fovea {
+namespace {
+
+/// Sets variables of the environment for its own lifetime.
+class Environment {
+ public:
+  explicit Environment(const std::map<std::string, std::string>& values) {
+    for (const auto& [name, value] : values) {
+      const char* const before = std::getenv(name.c_str());
+      before_[name] = before == nullptr ? std::nullopt : std::optional<std::string>(before);
+      ::setenv(name.c_str(), value.c_str(), 1);
+    }
+  }
+  ~Environment() {
+    for (const auto& [name, value] : before_) {
+      if (value) {
+        ::setenv(name.c_str(), value->c_str(), 1);
+      } else {
+        ::unsetenv(name.c_str());
+      }
+    }
+  }
+  Environment(const Environment&) = delete;
+  Environment& operator=(const Environment&) = delete;
+
+ private:
+  std::map<std::string, std::optional<std::string>> before_;
+};
+
+}  // namespace
+
+TEST_CASE("a program that torchrun starts several times is refused with the command of mpirun") {
+  const Environment torchrun({{"RANK", "1"}, {"WORLD_SIZE", "4"}, {"LOCAL_RANK", "1"}});
+  CHECK(processes_of_torchrun() == 4);
+  CHECK_THROWS_WITH_AS(static_cast<void>(join_world()), doctest::Contains("mpirun -n 4 ./run"),
+                       Error);
+}
+
+TEST_CASE("one process of torchrun, and variables that mean something else, are no obstacle") {
+  for (const char* size : {"1", "", "many"}) {
+    CAPTURE(std::string(size));
+    const Environment alone(
+        std::map<std::string, std::string>{{"RANK", "0"}, {"WORLD_SIZE", size}});
+    CHECK(processes_of_torchrun() == 1);
+    CHECK(join_world() == nullptr);
+  }
+  const Environment only_size(std::map<std::string, std::string>{{"WORLD_SIZE", "4"}});
+  CHECK(processes_of_torchrun() == 1);
+}
+
+TEST_CASE("mpirun's own numbers count before those of torchrun") {
+  const Environment both({{"RANK", "1"},
+                          {"WORLD_SIZE", "4"},
+                          {"OMPI_COMM_WORLD_RANK", "0"},
+                          {"OMPI_COMM_WORLD_SIZE", "1"}});
+  REQUIRE(launcher());
+  CHECK(launcher()->size == 1);
+}
+
+}  // namespace fovea
