@@ -1,6 +1,9 @@
 // audit RUN --steps FIRST-LAST: computes these steps of a run again and compares the fingerprints.
+// audit RUN: lists the steps for which this is possible.
 #include <chrono>
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -10,6 +13,7 @@
 #include "engine/base/text.h"
 #include "engine/parallel.h"
 #include "train/run/audit.h"
+#include "train/run/fingerprint.h"
 #include "train/start/resolve.h"
 #include "train/start/setup.h"
 #include "train/start/tasks.h"
@@ -27,7 +31,7 @@ struct MachineSettings {
 
 struct AuditRequest {
   RunPaths run;
-  Stretch stretch;
+  std::optional<Stretch> stretch;  ///< empty: list what can be audited
   MachineSettings machine;
 };
 
@@ -48,14 +52,21 @@ class FingerprintComparison : public RunObserver {
   void compare(std::int64_t step, const std::string& computed) {
     const auto found = logged_.find(step);
     if (computed.empty() || found == logged_.end() || differs_) return;
-    ++compared_;
+    compared_.insert(step);
     differs_ = computed != found->second;
     if (!differs_) return;
     line_.print(concat("step ", step, ": the fingerprint differs from the log's\n  computed ",
                        computed, "\n  logged   ", found->second));
   }
+  /// At the ends of epochs and of the run, where the log has fingerprints that enter no chain.
+  void compare(const TrainState& state) {
+    const FingerprintChain& chain = state.progress.fingerprints;
+    const std::int64_t step = state.progress.step;
+    if (!logged_.contains(step) || compared_.contains(step)) return;
+    compare(step, fingerprint_at(chain, state.model->store()));
+  }
   [[nodiscard]] bool differs() const { return differs_; }
-  [[nodiscard]] bool is_complete() const { return differs_ || compared_ == logged_.size(); }
+  [[nodiscard]] bool is_complete() const { return differs_ || compared_.size() == logged_.size(); }
 
   void step(const EpochPosition& at) override {
     const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start_;
@@ -68,6 +79,8 @@ class FingerprintComparison : public RunObserver {
                   .note = {}});
   }
   void interval(const StepRow& row) override { compare(row.step, row.fingerprint); }
+  void epoch(const EpochRow& /*row*/, const TrainState& state) override { compare(state); }
+  void stop(const TrainState& state) override { compare(state); }
   void evaluation(std::int64_t done, std::int64_t total) override {
     line_.update({.label = "evaluating", .done = done, .total = total, .note = {}});
   }
@@ -78,7 +91,7 @@ class FingerprintComparison : public RunObserver {
   const Fingerprints& logged_;
   std::int64_t first_, last_;
   ProgressLine& line_;
-  std::size_t compared_ = 0;
+  std::set<std::int64_t> compared_;
   bool differs_ = false;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
@@ -88,7 +101,8 @@ AuditRequest read_audit_request(int argc, char** argv) {
   std::string steps;
   Fields fields;
   FieldGroup group(fields, "Audit");
-  group.add("steps", &steps, "the steps to compute again, FIRST-LAST");
+  group.add("steps", &steps,
+            "the steps to compute again, FIRST-LAST (default: only list those that can be)");
   group.add("data-dir", &request.machine.data_dir, "data folder (default: as in the run)");
   group.add("device", &request.machine.device, "cpu, cuda or cuda:N (default: as in the run)");
   group.number("threads", &request.machine.threads, "compute threads; 0: as in the run", {0, 1024});
@@ -99,11 +113,11 @@ AuditRequest read_audit_request(int argc, char** argv) {
                          "compares the weights'\n"
                          "fingerprints with those in the run's log. Exit code 1 if one differs. "
                          "The run's folder stays\n"
-                         "as it is.",
+                         "as it is. Without --steps, lists those that can be audited.",
                          "RUN_DIR", fields});
   check_usage(runs.size() == 1, "audit: got ", runs.size(), " run directories, expected one");
   request.run = {runs.front()};
-  request.stretch = parse_stretch(steps);
+  if (!steps.empty()) request.stretch = parse_stretch(steps);
   return request;
 }
 
@@ -111,8 +125,8 @@ AuditRequest read_audit_request(int argc, char** argv) {
 AuditPlan audit_plan(const AuditRequest& request, Communicator& processes) {
   AuditPlan plan;
   if (processes.is_first()) {
-    plan.logged = logged_fingerprints(request.run, request.stretch);
-    plan.from = state_before(request.run, request.stretch.first);
+    plan.logged = logged_fingerprints(request.run, *request.stretch);
+    plan.from = state_before(request.run, request.stretch->first);
     plan.settings = read_state_config(plan.from.path);
     plan.last = plan.logged.rbegin()->first;
   }
@@ -140,7 +154,7 @@ void begin(Trainer& trainer, const AuditPlan& plan, FingerprintComparison& compa
            ProgressLine& line) {
   const Notices told = trainer.resume(plan.from.path, {.other_images = true});
   for (const std::string& text : told.texts()) line.print("note: " + text);
-  comparison.compare(trainer.progress().step, trainer.progress().fingerprints.last);
+  comparison.compare(trainer.state());
 }
 
 /// Whether a fingerprint differs, in all processes.
@@ -162,14 +176,43 @@ bool differs(const TrainConfig& config, const AuditPlan& plan, Communicator& pro
   return any(processes, comparison.differs());  // the others' have compared nothing
 }
 
+std::string count_text(std::size_t count) {
+  return count == 1 ? "1 fingerprint" : std::to_string(count) + " fingerprints";
+}
+
+void list_auditable(const RunPaths& run, ProgressLine& line) {
+  std::string text = run.folder.string() + ": can be audited from each of its states";
+  for (const Auditable& part : auditable(run)) {
+    text += concat("\n  --steps ", part.steps.first, "-", part.steps.last, "  ",
+                   count_text(static_cast<std::size_t>(part.fingerprints)));
+  }
+  line.print(text);
+}
+
+std::string steps_text(std::int64_t first, std::int64_t last) {
+  return first == last ? concat("step ", first) : concat("the steps ", first, " to ", last);
+}
+
+/// What agrees, up to the last fingerprint of the stretch.
+void print_agreement(const AuditPlan& plan, const Stretch& asked, ProgressLine& line) {
+  const std::size_t count = plan.logged.size();
+  line.print(concat(count == 1 ? "the fingerprint" : "all " + count_text(count), " of ",
+                    steps_text(asked.first, plan.last), count == 1 ? " agrees" : " agree"));
+  if (plan.last == asked.last) return;
+  line.print(concat("note: the log has no fingerprint of ", steps_text(plan.last + 1, asked.last)));
+}
+
 int audit_in(Communicator& processes, const AuditRequest& request) {
   ProgressLine line(1);
+  if (!request.stretch) {
+    if (processes.is_first()) list_auditable(request.run, line);
+    return 0;
+  }
   const AuditPlan plan = audit_plan(request, processes);
   const TrainConfig config = config_of(plan, request.machine);
   check_shards(config, processes.size());
   if (config.run.threads > 0) set_num_threads(static_cast<int>(config.run.threads));
   processes.set_timeout(std::chrono::duration<double>(config.run.comm_timeout));
-  const Stretch& stretch = request.stretch;
   line.print(concat("auditing ", request.run.folder.string(), " from step ", plan.from.step, " to ",
                     plan.last));
   if (differs(config, plan, processes, line)) {
@@ -177,10 +220,7 @@ int audit_in(Communicator& processes, const AuditRequest& request) {
         "note: the bits also depend on the build, the device and the instruction set (FOVEA_ISA)");
     return 1;
   }
-  const std::size_t count = plan.logged.size();
-  line.print(concat(
-      count == 1 ? "the fingerprint" : "all " + std::to_string(count) + " fingerprints",
-      " of the steps ", stretch.first, " to ", stretch.last, count == 1 ? " agrees" : " agree"));
+  print_agreement(plan, *request.stretch, line);
   return 0;
 }
 

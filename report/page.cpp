@@ -8,6 +8,7 @@
 #include "report/page_style.h"
 #include "train/run/log_charts.h"
 #include "train/run/recorder.h"
+#include "train/run/run_log.h"
 
 namespace fovea {
 namespace {
@@ -82,7 +83,7 @@ std::vector<std::string> epoch_heads(const TaskInfo& task) {
 
 std::vector<std::string> epoch_cells(const TaskInfo& task, const EpochRow& row) {
   const auto digits = [&](std::size_t i) { return task.measures[i].is_percent ? 2 : 4; };
-  std::vector<std::string> cells{std::to_string(row.epoch + 1), fixed_text(row.train_loss, 4)};
+  std::vector<std::string> cells{std::to_string(row.epoch + 1), loss_text(row.train_loss, 4)};
   for (std::size_t i = 0; i < task.loss_parts.size(); ++i) {
     cells.push_back(cell_of(row.train_parts, i, 4));
   }
@@ -121,7 +122,7 @@ void add_curves(Html& html, const RunPage& page) {
   }
   const EpochRow& last = page.epochs.back();
   std::string said = "Metrics per epoch. After epoch " + std::to_string(last.epoch + 1) +
-                     ": training loss " + fixed_text(last.train_loss, 4);
+                     ": training loss " + loss_text(last.train_loss, 4);
   if (!last.eval.empty()) {
     const Measure& measure = page.task.best_measure();
     said += ", held-out " + measure.title + " " + measure.text(page.task.best_score(last.eval));

@@ -52,6 +52,8 @@ int report_error(const std::exception_ptr& thrown, const std::string& prefix) {
     std::rethrow_exception(thrown);
   } catch (const UsageError& error) {
     return complain(2, prefix + error.what(), " (see --help)");
+  } catch (const AllImagesBad& error) {
+    return complain(1, prefix + error.what());
   } catch (const TooManyBadImages& error) {
     return complain(
         1, prefix + error.what(),

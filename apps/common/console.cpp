@@ -5,9 +5,11 @@
 #include <cstdio>
 #include <sstream>
 
+#include "data/loading/sampler.h"
 #include "engine/base/text.h"
 #include "engine/cpu_isa.h"
 #include "engine/parallel.h"
+#include "train/run/run_log.h"
 
 namespace fovea {
 namespace {
@@ -73,6 +75,19 @@ std::string processes_text(const Communicator& processes, const TrainConfig& con
          std::to_string(batch / size) + " images, each with ";
 }
 
+/// "2 x 32 images, 10 steps per epoch; 21 of 661 images left out in each".
+std::string batch_text(const TrainConfig& config, Trainer& trainer) {
+  const LoaderOptions& loader = config.images.loader;
+  const std::int64_t group = config.loop.grad_accum_steps;
+  const std::int64_t shown = epoch_size(trainer.data().train->size(), loader.epoch.repeats);
+  const std::int64_t left = loader.epoch.drop_last ? shown % loader.batch_size : 0;
+  std::string text = (group > 1 ? std::to_string(group) + " x " : "") +
+                     std::to_string(loader.batch_size) + " images, " +
+                     std::to_string(trainer.steps_per_epoch()) + " steps per epoch";
+  if (left > 0) text += concat("; ", left, " of ", shown, " images left out in each");
+  return text;
+}
+
 }  // namespace
 
 std::string scores_text(const TaskInfo& task, const Scores& scores) {
@@ -100,7 +115,7 @@ void Console::introduce(const ResolvedRun& run, Trainer& trainer) {
        << trainer.data().test->size() << " images"
        << (task_.needs_labels ? ", " + std::to_string(trainer.data().train->classes()) + " classes"
                               : "")
-       << '\n'
+       << "\nbatch     " << batch_text(config, trainer) << '\n'
        << "machine   " << device_name(config.run.device) << ", "
        << processes_text(trainer.processes(), config) << num_threads()
        << (num_threads() == 1 ? " thread, " : " threads, ") << to_string(cpu_isa()) << ", "
@@ -119,7 +134,7 @@ void Console::step(const EpochPosition& at) {
   const auto timed = static_cast<double>(std::max<std::int64_t>(at.steps_timed, 1));
   state.seconds = at.seconds * static_cast<double>(at.step) / timed;
   state.img_s = at.img_s;
-  state.note = "loss " + fixed_text(at.loss, 3) + " lr " + scientific(at.lr) + " wait " +
+  state.note = "loss " + loss_text(at.loss, 3) + " lr " + scientific(at.lr) + " wait " +
                fixed_text(100 * at.wait_share, 0) + "%";
   line_.update(state);
 }
@@ -141,7 +156,7 @@ void Console::epoch(const EpochRow& row, const Progress& progress) {
   epoch_seconds_ = row.seconds;
   std::ostringstream text;
   text << "epoch " << row.epoch + 1 << "/" << epochs_ << "  train loss "
-       << fixed_text(row.train_loss, 4) << scores_text(task_, row.eval);
+       << loss_text(row.train_loss, 4) << scores_text(task_, row.eval);
   if (!row.ema.empty()) {
     text << "  EMA " << task_.best_measure().title << " "
          << task_.best_measure().text(task_.best_score(row.ema));

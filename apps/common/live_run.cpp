@@ -6,23 +6,28 @@
 #include "apps/common/signals.h"
 #include "report/run_report.h"
 #include "train/plan/product_rate.h"
+#include "train/run/kept_states.h"
+#include "train/start/data_origin.h"
 #include "train/start/latent_training.h"
+#include "train/start/new_folder.h"
 #include "train/start/setup.h"
 
 namespace fovea {
 namespace {
 
 /// The run's folder. A new run's folder must not contain a state: another run may have written one
-/// in the meantime, which must not be overwritten.
-RunFolder own_folder(const TrainConfig& config, std::optional<RunFolder> claimed,
-                     Console& console) {
-  const bool continued = claimed.has_value();
-  RunFolder folder = continued ? std::move(*claimed) : RunFolder(config, console);
+/// in the meantime, which must not be overwritten. A resumed run may enter a folder that is new.
+RunFolder own_folder(const TrainConfig& config, const Dataset& test,
+                     std::optional<ResumedFolder> resumed, Console& console) {
+  const bool continued = resumed.has_value();
+  RunFolder folder = continued ? std::move(resumed->own) : RunFolder(config, console);
   const RunPaths& paths = folder.paths();
-  check(continued || !std::filesystem::exists(paths.state()), paths.folder.string(),
+  const bool has_state = !last_state(paths).empty();
+  check(continued || !has_state, paths.folder.string(),
         ": another run was saved there in the meantime; choose another --output");
-  TrainConfig written = config;
-  write_file_atomically(paths.config(), to_json(fields_of(written)));
+  if (!has_state) clear_for_new_run(config.request);
+  if (continued && !has_state) copy_logs(resumed->former.folder, paths.folder);
+  write_file_atomically(paths.config(), settings_with_origin(config, test));
   return folder;
 }
 
@@ -35,6 +40,7 @@ WeightsInfo weights_info(const TrainConfig& config, const Trainer& trainer) {
   info.crop = config.evaluation.crop;
   info.latents = latents_of(dataset, trainer.task());
   info.process = trainer.task().process;
+  info.held_out = held_out_part(config, *trainer.data().test);
   return info;
 }
 
@@ -45,6 +51,11 @@ RunFolder::RunFolder(const TrainConfig& config, Console& console)
   if (lock_.failure().empty()) return;
   console.print("note: " + paths_.folder.string() + " cannot be locked (" + lock_.failure() +
                 "): make sure that no other run writes there");
+}
+
+void ShownRun::resumed(const TrainState& state) {
+  const Notices told = recorder_.resume(state, former_);
+  for (const std::string& text : told.texts()) notice(text);
 }
 
 void ShownRun::step(const EpochPosition& at) {
@@ -73,17 +84,18 @@ int train_as_worker(Trainer& trainer) {
   return finished || SignalRequest::pending() == 0 ? 0 : 128 + SignalRequest::pending();
 }
 
-LiveRun::LiveRun(const TrainConfig& config, Trainer& trainer, std::optional<RunFolder> claimed,
+LiveRun::LiveRun(const TrainConfig& config, Trainer& trainer, std::optional<ResumedFolder> resumed,
                  Console& console)
     : config_(config),
       trainer_(trainer),
       console_(console),
-      continued_(claimed.has_value()),
-      folder_(own_folder(config, std::move(claimed), console)),
+      continued_(resumed.has_value()),
+      former_(continued_ ? resumed->former : RunPaths{}),
+      folder_(own_folder(config, *trainer.data().test, std::move(resumed), console)),
       recorder_(folder_.paths().folder, trainer.task(), weights_info(config, trainer),
                 trainer.progress(), config.files),
       profile_(config.request.profile, folder_.paths().folder / "profile.json"),
-      shown_(console, recorder_, profile_, config.request.save_images) {}
+      shown_(console, recorder_, profile_, former_, config.request.save_images) {}
 
 int LiveRun::train() {
   trainer_.set_peak_rate(measured_product_rate(config_.run.precision, config_.run.device));
@@ -93,7 +105,7 @@ int LiveRun::train() {
 
   // signals before this line may end the program, as nothing would be lost
   const SignalRequest signals;
-  const bool finished = trainer_.fit(shown_);
+  const bool finished = fit();
   note_missing_profile();
   recorder_.finish();
   recorder_.require_files();
@@ -104,6 +116,16 @@ int LiveRun::train() {
   if (config_.request.report) write_report();
   console_.finish(recorder_.paths(), trainer_.progress());
   return 0;
+}
+
+/// An error does not take the epoch along that was about to be evaluated.
+bool LiveRun::fit() try { return trainer_.fit(shown_); } catch (...) {
+  const std::filesystem::path kept = recorder_.keep_unevaluated();
+  if (!kept.empty()) {
+    console_.print("note: " + kept.string() +
+                   " has the epoch before its evaluation; --resume auto " + "evaluates it first");
+  }
+  throw;
 }
 
 void LiveRun::note_missing_profile() {

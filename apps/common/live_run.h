@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <utility>
 
 #include "apps/common/console.h"
 #include "engine/base/files.h"
@@ -27,14 +28,29 @@ class RunFolder {
   FolderLock lock_;
 };
 
+/// The folder of a resumed run, already locked, and that of its state: the same or another.
+struct ResumedFolder {
+  RunFolder own;
+  RunPaths former;
+};
+
 /// Observer that forwards a run's events to the console and to the recorder.
 class ShownRun : public RunObserver {
  public:
-  ShownRun(Console& console, RunRecorder& recorder, RunProfile& profile, bool save_images)
-      : console_(console), recorder_(recorder), profile_(profile), save_images_(save_images) {}
+  /// `former` is the folder of the state from which the run continues, if it does.
+  ShownRun(Console& console, RunRecorder& recorder, RunProfile& profile, RunPaths former,
+           bool save_images)
+      : console_(console),
+        recorder_(recorder),
+        profile_(profile),
+        former_(std::move(former)),
+        save_images_(save_images) {}
 
+  void resumed(const TrainState& state) override;
   void step(const EpochPosition& at) override;
   void interval(const StepRow& row) override { recorder_.step(row); }
+  void before_evaluation(const TrainState& state) override { recorder_.before_evaluation(state); }
+  void refused() override { recorder_.refuse_unevaluated(); }
   void evaluation(std::int64_t done, std::int64_t total) override {
     console_.evaluation(done, total);
   }
@@ -50,6 +66,7 @@ class ShownRun : public RunObserver {
   Console& console_;
   RunRecorder& recorder_;
   RunProfile& profile_;
+  RunPaths former_;
   bool save_images_;
 };
 
@@ -59,14 +76,15 @@ int train_as_worker(Trainer& trainer);
 /// Trains in a locked folder.
 class LiveRun {
  public:
-  /// `claimed` is the folder of a resumed run, already locked.
-  LiveRun(const TrainConfig& config, Trainer& trainer, std::optional<RunFolder> claimed,
+  /// `resumed` is that of a resumed run.
+  LiveRun(const TrainConfig& config, Trainer& trainer, std::optional<ResumedFolder> resumed,
           Console& console);
 
   /// Trains and returns the program's exit code.
   int train();
 
  private:
+  bool fit();
   void note_missing_profile();
   void write_report();
 
@@ -74,6 +92,7 @@ class LiveRun {
   Trainer& trainer_;
   Console& console_;
   bool continued_;
+  RunPaths former_;  ///< the folder of the state; empty for a new run
   // Each member depends on those above it.
   RunFolder folder_;      ///< locked before anything is written to it
   RunRecorder recorder_;  ///< starts or continues the logs in the folder

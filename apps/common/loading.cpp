@@ -15,6 +15,7 @@
 #include "models/config_reader.h"
 #include "models/registry.h"
 #include "train/run/run_paths.h"
+#include "train/start/data_origin.h"
 #include "train/start/tasks.h"
 
 namespace fovea {
@@ -64,14 +65,37 @@ fs::path weights_path(const LoadRequest& request) {
   return file;
 }
 
+/// Which images the relative data folder `given` of a run means here; "" if there is no doubt.
+std::string note_of_folder(const fs::path& given, const fs::path& then, const fs::path& taken) {
+  std::error_code none;
+  if (then.empty() || given.is_absolute() || fs::equivalent(given, then, none)) return {};
+  if (taken == then) {
+    return concat("the images are those of ", then.string(), ", as in training; --data-dir ",
+                  given.string(), " takes those from here");
+  }
+  const std::string gone = concat("the images of training, in ", then.string(), ", are gone");
+  if (!fs::exists(taken, none)) return gone;
+  return concat(gone, "; taking those of ", fs::absolute(taken).lexically_normal().string());
+}
+
 /// Sets the data set options of the run that the weights belong to, if they belong to one; without
-/// a folder if the data have moved.
+/// a folder if the data have moved. Weights alone know what was held out.
 void read_data_of_run(LoadedModel& loaded) {
+  if (loaded.info.held_out) {
+    const HoldOut& how = loaded.info.held_out->how;
+    loaded.data.val_fraction = how.fraction;
+    loaded.data.val_rule = how.rule;
+    loaded.data.val_seed = how.seed;
+  }
   const RunPaths run{loaded.weights.parent_path()};
   if (!is_run(run.folder) || !fs::exists(run.config())) return;
   try {
-    const TrainConfig config = saved_config(read_file(run.config()), run.config().string());
+    const std::string settings = read_file(run.config());
+    const TrainConfig config = saved_config(settings, run.config().string());
     loaded.data = dataset_options(config);
+    const DatasetOptions as_given{.data_dir = parse_json(settings).value("data-dir", "")};
+    loaded.data_note =
+        note_of_folder(data_folder(as_given), data_folder_in(settings), data_folder(config.data));
   } catch (const Error& error) {
     loaded.data_error = error.what();
     return;

@@ -42,9 +42,10 @@ struct LoadedModel {
   std::unique_ptr<Model> model;
   WeightsInfo info;  ///< metadata, with the request's image settings applied
   std::filesystem::path weights;
-  bool names_classes = true;         ///< false: info.classes are placeholders "class 0", ...
-  DatasetOptions data;               ///< the data set of the weights' run
-  std::string data_error;            ///< why `data` cannot be read; empty if they can
+  bool names_classes = true;  ///< false: info.classes are placeholders "class 0", ...
+  DatasetOptions data;        ///< the data set of the weights' run
+  std::string data_error;     ///< why `data` cannot be read; empty if they can
+  std::string data_note;  ///< which folder a relative one of the run means; empty if it is clear
   std::vector<std::string> notices;  ///< messages for the user
 
   /// Title in pictures and tables: the run's name and its weights, or the file's name.

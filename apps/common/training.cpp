@@ -17,6 +17,7 @@
 #include "train/plan/plan.h"
 #include "train/run/kept_states.h"
 #include "train/settings/recipes.h"
+#include "train/start/data_origin.h"
 #include "train/start/initial_weights.h"
 #include "train/start/latent_training.h"
 #include "train/start/setup.h"
@@ -145,7 +146,7 @@ class ReadyRun {
   }
 
   [[nodiscard]] Trainer& trainer() { return trainer_; }
-  [[nodiscard]] std::optional<RunFolder> take_folder() { return std::move(claimed_); }
+  [[nodiscard]] std::optional<ResumedFolder> take_folder() { return std::move(claimed_); }
 
  private:
   void resume(ResolvedRun& run, const Datasets& data) {
@@ -159,10 +160,10 @@ class ReadyRun {
     run.notices.add_all(told);
   }
 
-  static std::optional<RunFolder> claim(const ResolvedRun& run, const Communicator& processes,
-                                        Console& console) {
+  static std::optional<ResumedFolder> claim(const ResolvedRun& run, const Communicator& processes,
+                                            Console& console) {
     if (run.state.empty() || run.config.request.eval || !processes.is_first()) return {};
-    return RunFolder(run.config, console);
+    return ResumedFolder{RunFolder(run.config, console), {run_of_state(run.state)}};
   }
   /// On resume, files of initial weights are not read, as the state replaces them.
   static Trainer first_trainer(ResolvedRun& run, const Datasets& data, Communicator& processes) {
@@ -174,13 +175,14 @@ class ReadyRun {
       const NewRun start{config.run, dataset.class_names(), config.request.verbose,
                          latents_of(dataset, task->info())};
       set_initial_weights(config.weights, start, *model, run.notices);
+      note_leak(config, *data.test, run.notices);
     }
     return make_trainer(config, data, std::move(model), std::move(task), processes);
   }
 
   // A resumed run locks its folder before reading the state there, as another run might replace it.
   // A new run locks its folder last, so that a failed start leaves nothing behind.
-  std::optional<RunFolder> claimed_;
+  std::optional<ResumedFolder> claimed_;
   Trainer trainer_;
 };
 

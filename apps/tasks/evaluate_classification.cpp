@@ -67,6 +67,7 @@ void evaluate_models(EvaluationSession& session) {
     const MatchedImages shown = request.open_images(trained);
     if (!request.logits.empty()) which_images = request.logits_metadata(trained, shown);
     session.note(shown.images->notice());
+    session.note(request.held_out_note(trained, *shown.own));
     session.note(match_notice(trained.classes(), shown.data, shown.match));
     const EvaluatedModel& model = models.emplace_back(evaluate_classifier(session, trained, shown));
     if (request.is_single()) session.print(model.class_report().table());

@@ -24,6 +24,7 @@ EvaluatedDepth evaluate_depth_model(EvaluationSession& session, const LoadedMode
   const auto train = open_dataset(data, Split::train);
   const auto images = request.split == "train" ? train : open_dataset(data, Split::test);
   require_depths(*images, protocols_of(request));
+  session.note(request.held_out_note(trained, *images));
   const EvaluateOptions options = session.options(trained, images->size());
   auto& model = model_as<DepthTransformer>(*trained.model);
   EvaluatedDepth evaluated{.checkpoint = trained.weights.string(),

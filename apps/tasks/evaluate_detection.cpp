@@ -70,6 +70,7 @@ EvaluatedDetector evaluate_detector(EvaluationSession& session, const LoadedMode
   const auto images = require_boxes(open_dataset(request.images_of(trained), split), "evaluate");
   require_classes_of(trained, *images);
   session.note(images->notice());
+  session.note(request.held_out_note(trained, *images));
   EvaluateOptions options = session.options(trained, images->size());
   options.pad_multiple = 1;
   const FoundObjects found =

@@ -128,6 +128,16 @@ MatchedImages EvaluateRequest::open_images(const LoadedModel& trained) const {
                       trained.classes(), !options.class_map.empty(), trained.weights.string());
 }
 
+std::string EvaluateRequest::held_out_note(const LoadedModel& trained,
+                                           const Dataset& images) const {
+  const std::optional<HeldOut>& held = trained.info.held_out;
+  const bool are_held_out = held && split == "val" && images_of(trained).val_fraction > 0;
+  const bool are_all = data.classes.empty() && trained.data.classes.empty();
+  if (!are_held_out || !are_all || list_digest(images) == held->list) return {};
+  return concat("the ", images.size(), " images held out here are not those of the training run: ",
+                "the data or --val-fraction differ, and it may have trained on some of them");
+}
+
 Metadata EvaluateRequest::logits_metadata(const LoadedModel& trained,
                                           const MatchedImages& shown) const {
   const DatasetOptions options = images_of(trained);

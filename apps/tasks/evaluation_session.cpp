@@ -15,6 +15,8 @@ void EvaluationSession::for_each_model(const std::function<void(const LoadedMode
       load.img_size = size;
       const LoadedModel trained = load_trained(load);
       for (const std::string& notice : trained.notices) note(notice);
+      if (request_.data.name.empty() && request_.data_dir.empty() && request_.shape_bias.empty())
+        note(trained.data_note);
       use(trained);
     }
   }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "engine/base/error.h"
+#include "engine/base/text.h"
 
 namespace fovea {
 namespace {
@@ -68,8 +69,10 @@ void BatchMaker::put(Made& made, BatchRows& rows, Draw draw) const try {
     if (then == OnBadImage::drop) return;
     draw.index = (draw.index + 1) % dataset_->size();
   }
-  fail("none of the ", dataset_->size(),
-       " images can be read, the last: ", made.bad.back().message);
+  throw AllImagesBad(concat("loader: none of the ", dataset_->size(),
+                            " images can be read, the last: ", made.bad.back().message));
+} catch (const AllImagesBad&) {
+  throw;
 } catch (const std::exception& error) {
   fail("loader: sample ", draw.index, " of epoch ", draw.epoch, ": ", error.what());
 }

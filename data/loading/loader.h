@@ -18,15 +18,8 @@
 #include "data/loading/loader_options.h"
 #include "data/loading/sampler.h"
 #include "data/pipeline.h"
-#include "engine/base/error.h"
 
 namespace fovea {
-
-/// Thrown when more images are broken than BadImageOptions::limit allows.
-class TooManyBadImages : public Error {
- public:
-  using Error::Error;
-};
 
 class Loader : public BatchSource {
  public:

@@ -2,6 +2,7 @@
 #include "models/checkpoints/weights_folder.h"
 
 #include <string>
+#include <string_view>
 
 #include "engine/base/error.h"
 #include "engine/base/json.h"
@@ -24,13 +25,31 @@ std::string shard_in(const fs::path& folder) {
   return first;
 }
 
+constexpr const char* kWeightsNames[] = {"model.safetensors",
+                                         "model.safetensors.index.json",
+                                         "best.safetensors",
+                                         "last.safetensors",
+                                         "pytorch_model.bin",
+                                         "pytorch_model.bin.index.json",
+                                         "diffusion_pytorch_model.safetensors",
+                                         "diffusion_pytorch_model.bin"};
+
+bool is_of_run(std::string_view name) {
+  return name == "best.safetensors" || name == "last.safetensors";
+}
+
 }  // namespace
+
+std::optional<fs::path> find_hub_weights(const fs::path& folder) {
+  for (const char* name : kWeightsNames) {
+    if (!is_of_run(name) && fs::is_regular_file(folder / name)) return folder / name;
+  }
+  return {};
+}
 
 fs::path weights_in(const fs::path& path) {
   if (!fs::is_directory(path)) return path;
-  for (const char* name : {"model.safetensors", "model.safetensors.index.json", "best.safetensors",
-                           "last.safetensors", "pytorch_model.bin", "pytorch_model.bin.index.json",
-                           "diffusion_pytorch_model.safetensors", "diffusion_pytorch_model.bin"}) {
+  for (const char* name : kWeightsNames) {
     if (fs::is_regular_file(path / name)) return path / name;
   }
   const std::string shard = shard_in(path);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 
 namespace fovea {
 
@@ -10,5 +11,9 @@ namespace fovea {
 /// last.safetensors of a run; pytorch_model.bin or its index. The first one that exists counts.
 /// Throws Error when the folder contains none.
 [[nodiscard]] std::filesystem::path weights_in(const std::filesystem::path& path);
+
+/// The weights in a folder under a name of the hubs, not of a run; empty if there are none.
+[[nodiscard]] std::optional<std::filesystem::path> find_hub_weights(
+    const std::filesystem::path& folder);
 
 }  // namespace fovea

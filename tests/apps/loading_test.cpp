@@ -153,6 +153,42 @@ TEST_CASE("the images of a run are those of its settings") {
   CHECK_FALSE(load_run(folder, settings.dump()).data.val_rule);
 }
 
+TEST_CASE("weights without their run's folder know what was held out") {
+  const TemporaryFolder folder;
+  const auto file = folder / "copied.safetensors";
+  Metadata metadata;
+  add_held_out(metadata, {{0.2, HoldOutRule::name, 7}, "digest"});
+  const auto model = make_model("vit_tiny_patch16_32", {{"depth", 1}}, 1);
+  WeightsInfo info;
+  info.dataset = "folder";
+  info.held_out = held_out(metadata, "");
+  weights_file(file, *model, state_of(*model), info).write();
+  LoadRequest request;
+  request.checkpoint = file.string();
+  const DatasetOptions data = load_trained(request).data;
+  CHECK(data.val_fraction == 0.2);
+  CHECK(data.val_rule == HoldOutRule::name);
+  CHECK(data.val_seed == 7);
+}
+
+TEST_CASE("a relative data folder is that of the training, which is said from elsewhere") {
+  const TemporaryFolder folder;
+  std::filesystem::create_directories(folder / "data");
+  const std::string there = (folder / "data").string();
+  const json about{{"data", {{"folder", there}}}};
+  json settings{{"dataset", "folder"}, {"data-dir", "no/such/data"}, {"about", about}};
+  const LoadedModel loaded = load_run(folder, settings.dump());
+  CHECK(loaded.data.data_dir == there);
+  CHECK(contains(loaded.data_note, "the images are those of " + there));
+  settings["data-dir"] = there;
+  CHECK(load_run(folder, settings.dump()).data_note.empty());
+  settings["data-dir"] = "no/such/data";
+  settings["about"]["data"]["folder"] = "/gone";
+  const LoadedModel moved = load_run(folder, settings.dump());
+  CHECK(moved.data.data_dir.empty());
+  CHECK(contains(moved.data_note, "/gone, are gone"));
+}
+
 TEST_CASE("a run whose data have moved has no data folder") {
   const TemporaryFolder folder;
   const json settings{{"data-dir", (folder / "moved").string()}, {"val-split", "held_out"}};

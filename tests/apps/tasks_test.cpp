@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "data/sources/drawn/builtin.h"
 #include "tests/support/temporary_folder.h"
 
 namespace fovea {
@@ -96,6 +97,22 @@ TEST_CASE("elsewhere the same fraction is held out; of a given split, or another
   other.data.name = "cifar10";
   CHECK(other.images_of(trained_on_a()).val_fraction == 0);
   CHECK(other.images_of(trained_on_a()).data_dir.empty());
+}
+
+TEST_CASE("held-out images that are not those of the training are told") {
+  const Builtin images(Split::test, {.test_size = 20});
+  LoadedModel trained = trained_on_a();
+  EvaluateRequest request;
+  CHECK(request.held_out_note(trained, images).empty());  // of an earlier version
+  trained.info.held_out = HeldOut{{0.2, HoldOutRule::name, 7}, list_digest(images)};
+  CHECK(request.held_out_note(trained, images).empty());
+  trained.info.held_out->list = "another";
+  CHECK(contains(request.held_out_note(trained, images), "the 20 images held out here are not"));
+  request.data.val_split = "v";
+  CHECK(request.held_out_note(trained, images).empty());
+  request = {};
+  request.split = "train";
+  CHECK(request.held_out_note(trained, images).empty());
 }
 
 TEST_CASE("a run that held out nothing is evaluated on its own splits") {

@@ -1,12 +1,13 @@
-// A library to preload into a program: one call of a kind, or all from there on, fails.
+// A library to preload into a program: one call of a kind, or all from there on, fails, or the
+// program is killed before it.
 //
-//   FOVEA_FAULT="KIND NUMBER ERRNO once|always"   the NUMBER-th call (from 1) of open, read, write,
-//   fsync,
-//                                                 rename, mkdir, unlink, truncate, lock or close
+//   FOVEA_FAULT="KIND NUMBER ERRNO once|always|kill"
+//                              the NUMBER-th call (from 1) of open, read, write, fsync, rename,
+//                              mkdir, unlink, truncate, lock or close
 //   FOVEA_FAULT_BELOW=FOLDER                      counts calls about files below it alone
 //   FOVEA_FAULT_COUNTS=FILE                       at the end: a line "KIND CALLS" for each kind
 //
-// tests/programs/faults.py runs a training once for each call that it makes.
+// tests/programs/faults.py and kill_resume.py run a training once for each call that it makes.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/file.h>
@@ -16,6 +17,7 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <csignal>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
@@ -50,7 +52,7 @@ struct Plan {
   std::string below;
   char kind[16] = "";
   int number = 0, error = 0;
-  bool always = false;
+  bool always = false, kills = false;
 
   Plan() {
     if (const char* folder = std::getenv("FOVEA_FAULT_BELOW")) below = folder;
@@ -58,6 +60,7 @@ struct Plan {
     const char* text = std::getenv("FOVEA_FAULT");
     if (text != nullptr && std::sscanf(text, "%15s %d %d %15s", kind, &number, &error, mode) == 4) {
       always = std::strcmp(mode, "always") == 0;
+      kills = std::strcmp(mode, "kill") == 0;
     }
   }
 };
@@ -76,6 +79,7 @@ bool fails(Kind kind, const char* path) {
   const int number = ++calls[kind];
   if (std::strcmp(plan().kind, kKindNames[kind]) != 0) return false;
   if (plan().always ? number < plan().number : number != plan().number) return false;
+  if (plan().kills) ::kill(::getpid(), SIGKILL);
   errno = plan().error;
   return true;
 }

@@ -12,7 +12,7 @@ import shutil
 import sys
 
 from checks import problem_of_error
-from formats import steps_of
+from formats import log_lines_of, steps_of
 from processes import BESIDE, ParallelChecks, arguments_of, no_mpi, outcome
 from tiny_training import PROGRAMS, tiny_model
 
@@ -44,7 +44,7 @@ def altered(run, step):
     """A copy of a run whose log has another fingerprint at a step."""
     copy = run.with_name(f"altered-{step}")
     shutil.copytree(run, copy)
-    rows = steps_of(copy)
+    rows = log_lines_of(copy)
     for row in rows:
         if row["step"] == step:
             row["fingerprint"] = row["fingerprint"][::-1]
@@ -74,8 +74,12 @@ def check_audits(checks, run, processes):
     before = content(run)
     checks.answer(f"all agree{on}", 0, ["all 3 fingerprints of the steps 8 to 12 agree"], run, "--steps", "8-12",
                   processes=processes)
-    checks.answer(f"one agrees{on}", 0, ["the fingerprint of the steps 9 to 11 agrees", "from step 8"], run, "--steps",
+    checks.answer(f"one agrees{on}", 0, ["the fingerprint of the steps 9 to 10 agrees", "from step 8",
+                                         "note: the log has no fingerprint of step 11"], run, "--steps",
                   "9-11", "--threads", "1", processes=processes)
+    checks.answer(f"a stretch beyond the run's end{on}", 0,
+                  ["all 3 fingerprints of the steps 8 to 12 agree", "note: the log has no fingerprint of the steps 13 to 500"],
+                  run, "--steps", "8-500", processes=processes)
     checks.that(f"the folder is as before{on}", content(run) == before)
     for step in (8, 10):
         wrong = altered(run, step)
@@ -90,7 +94,10 @@ def check_errors(checks, run, folder):
     checks.error("no fingerprint", 1, ["no fingerprint of the steps 9 to 9", "--fingerprint-interval"], "audit", run,
                  "--steps", "9-9")
     checks.error("no such run", 1, [str(folder / "none"), "No such file"], "audit", folder / "none", "--steps", "1-2")
-    checks.error("no stretch", 2, ["FIRST-LAST"], "audit", run)
+    checks.error("no stretch", 2, ["FIRST-LAST"], "audit", run, "--steps", "8")
+    listed = checks.run("audit", run)
+    checks.that("without a stretch, a list of what can be audited", listed.returncode == 0 and
+                "--steps 8-10  2 fingerprints\n  --steps 12-12  1 fingerprint\n" in listed.stdout, listed)
     checks.error("an unknown device", 2, ["--device", "cuda:N"], "audit", run, "--steps", "8-12", "--device", "gpu")
     checks.error("no run", 2, ["expected one"], "audit", "--steps", "1-2")
     lone = folder / "lone"
@@ -102,6 +109,27 @@ def check_errors(checks, run, folder):
                  "--output", lone)
     checks.train(lone, *KEPT, "--max-steps", "12", "--resume", "auto")
     checks.that("a run without its last state continues from the one before", outcome(lone) == outcome(run))
+
+
+def check_ends(checks, folder):
+    """Ends of epochs, and of a run within one, have fingerprints that enter no chain."""
+    run = folder / "ends"
+    flags = ["--fraction", "0.006", "--epochs", "2", "--state-hist", "9", "--max-steps", "12"]  # 7 steps an epoch
+    checks.train(run, *flags, "--fingerprint-interval", "5")
+    lines = [(line["step"], "loss" in line) for line in log_lines_of(run) if "fingerprint" in line]
+    checks.that("fingerprints at the interval, the epoch's end and the run's end",
+                lines == [(5, True), (7, False), (10, True), (12, False)], log_lines_of(run))
+    checks.answer("they are audited", 0, ["all 3 fingerprints of the steps 6 to 12 agree"], run, "--steps", "6-12")
+    wrong = altered(run, 7)
+    checks.answer("an altered one is named", 1, ["step 7: the fingerprint differs"], wrong, "--steps", "5-12")
+    old = folder / "old"
+    shutil.copytree(run, old)
+    (old / "steps.jsonl").write_text("".join(json.dumps(line) + "\n" for line in steps_of(run)))
+    checks.answer("a log without them is audited as before", 0, ["all 2 fingerprints of the steps 5 to 10 agree"], old,
+                  "--steps", "5-10")
+    checks.train(run, "--resume", "auto", "--max-steps", "14")
+    lines = [line["step"] for line in log_lines_of(run) if "fingerprint" in line]
+    checks.that("a run that continues drops the end that is none", lines == [5, 7, 10, 14], lines)
 
 
 def check_tasks(checks, folder, all_processes):
@@ -124,6 +152,7 @@ def main():
         run = check_log(checks, checks.folder)
         check_audits(checks, run, 1)
         check_errors(checks, run, checks.folder)
+        check_ends(checks, checks.folder)
         reason = no_mpi(checks.build)
         if reason:
             print(f"skipped: several processes: {reason}")

@@ -60,9 +60,14 @@ def progress_of(state):
     return json.loads(read_safetensors(state)[1]["progress"])
 
 
-def steps_of(run):
+def log_lines_of(run):
     """The lines of a run's steps.jsonl."""
     return [json.loads(line) for line in (run / "steps.jsonl").read_text().splitlines()]
+
+
+def steps_of(run):
+    """Those with losses: others have the fingerprint of the end of an epoch or of the run."""
+    return [line for line in log_lines_of(run) if "loss" in line]
 
 
 def losses_of(run):

@@ -8,6 +8,10 @@ checked and started again, until the requested number of kills is reached; then 
 the state must be complete, and its step a multiple of the interval (or the end of an epoch) and not smaller than
 before. In the end every weight must equal, bit for bit, that of an uninterrupted run, also in the states that
 --state-hist keeps, no unfinished file is left, and TensorBoard's reading of the event files must give the same points.
+
+Then a run of one epoch of the first program is killed before each call that makes a file of it appear or go, from its start to the end of
+its first save. What it leaves must be logs alone, or a state; continued, it must end with all files of an uninterrupted
+run.
 """
 import pathlib
 import random
@@ -19,6 +23,7 @@ import tempfile
 import time
 
 from checks import parser_of
+from faults import Runs
 from formats import progress_of, read_safetensors
 from tiny_training import PROGRAMS, tiny_model
 
@@ -139,6 +144,48 @@ def check_program(options, program, rng, folder):
           f"{steps} steps: every tensor and point equals the uninterrupted run's")
 
 
+FIRST_SAVE = ["--epochs", "1", "--max-steps", "0", "--recovery-interval", "0", "--no-report"]
+WEIGHTS = ["last", "best", "last_ema", "best_ema", "checkpoint-0"]
+
+
+def tensors_of(folder):
+    return {name: read_safetensors(folder / f"{name}.safetensors")[0] for name in ("state", *WEIGHTS)}
+
+
+def problem_after_kill(runs, output, fault, whole):
+    """Kills a run before a call and continues it; returns what is wrong, or ""."""
+    if runs.train(output, *FIRST_SAVE, fault=fault).returncode != -signal.SIGKILL:
+        return "was not killed"
+    states = [path for path in (output / "state.safetensors", output / "state.unevaluated.safetensors") if path.exists()]
+    weights = [name for name in WEIGHTS if (output / f"{name}.safetensors").exists()]
+    if weights and not states:
+        return f"left {weights} without a state"
+    again = runs.train(output, *FIRST_SAVE)
+    if again.returncode != 0:
+        return f"cannot be continued: {again.stderr[-300:]}"
+    if states and "from step" not in again.stdout:
+        return "started anew, although there was a state"
+    if tensors_of(output) != whole:
+        return "ends with other weights"
+    left = [path.name for path in output.rglob("*") if ".tmp-" in path.name or "unevaluated" in path.name]
+    return f"left {left}" if left else ""
+
+
+def check_first_save(build, program, folder):
+    """Kills a run before each rename and removal up to the end of its first save."""
+    runs = Runs(build, program, folder)
+    counts, tried = runs.counts(folder / "whole", *FIRST_SAVE), 0
+    whole = tensors_of(folder / "whole")
+    for kind in ("rename", "unlink"):
+        for number in range(1, counts[kind] + 1):
+            output = folder / f"{kind}-{number}"
+            problem = problem_after_kill(runs, output, f"{kind} {number} 0 kill", whole)
+            if problem:
+                sys.exit(f"error: {program}: a run killed before {kind} {number} of {counts[kind]} {problem}")
+            tried += 1
+    print(f"{program}: {tried} kills up to the end of the first save: nothing was lost")
+
+
 def main():
     parser = parser_of(__doc__)
     parser.add_argument("--kills", type=int, default=100)
@@ -146,9 +193,13 @@ def main():
     parser.add_argument("--program", action="append", choices=PROGRAMS, help="not all of them")
     options = parser.parse_args()
     rng = random.Random(options.seed)
-    for program in options.program or PROGRAMS:
+    programs = options.program or list(PROGRAMS)
+    for program in programs:
         with tempfile.TemporaryDirectory() as folder:
             check_program(options, program, rng, pathlib.Path(folder))
+            has_shim = (options.build / "libfault_shim.so").exists()  # not with sanitizers
+            if has_shim and program == programs[0]:
+                check_first_save(options.build, program, pathlib.Path(folder).resolve() / "first")
 
 
 if __name__ == "__main__":

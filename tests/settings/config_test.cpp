@@ -299,7 +299,6 @@ TEST_CASE("settings that do not fit each other are refused") {
   refused({{"sched", "half-cosine"}, {"warmup-prefix", "true"}}, "--warmup-prefix");
   refused({{"sched", "wsd"}, {"epochs", "10"}, {"warmup-epochs", "4"}, {"decay-epochs", "7"}},
           "at most the 6 epochs");
-  refused({{"sched", "wsd"}, {"epochs", "4"}, {"warmup-epochs", "4"}}, "--decay-epochs");
   refused({{"bce-sum", "true"}}, "--bce-loss");
   refused({{"bce-pos-weight", "2"}}, "--bce-loss");
   refused({{"clip-mode", "agc"}, {"clip-grad", "none"}}, "--clip-grad");
@@ -317,6 +316,23 @@ TEST_CASE("settings that do not fit each other are refused") {
   refused({{"img-size", "32x"}}, "expected N or HxW");
   refused({{"model-args", "depth"}}, "JSON object");
   refused({{"device", "gpu"}}, "--device");
+}
+
+TEST_CASE("a run shorter than its recipe's warm-up or decay begins") {
+  const auto resolved = [](TaskKind task, const char* dataset, const std::vector<Setting>& flags) {
+    return resolve_run(flags, {.task = task, .dataset = dataset});
+  };
+  const ResolvedRun epoch = resolved(TaskKind::diffusion, "builtin", {{"epochs", "1"}});
+  const ScheduleOptions schedule = schedule_options(epoch.config);  // whose warm-up is the run
+  CHECK(epochs_after_warmup(schedule) == 0);
+  for (std::int64_t step = 1; step < 10; ++step)
+    CHECK(learning_rate(schedule, step, 10) > learning_rate(schedule, step - 1, 10));
+
+  const ResolvedRun short_run =
+      resolved(TaskKind::detection, "scenes", {{"sched", "wsd"}, {"epochs", "10"}});
+  CHECK(short_run.config.schedule.decay_epochs == 0.2);
+  REQUIRE(short_run.notices.texts().size() == 1);
+  CHECK(contains(short_run.notices.texts()[0], "--decay-epochs 0.2 instead of the recipe's 20"));
 }
 
 TEST_CASE("an optimizer's own averaging factors and eps, until others are asked for") {

@@ -9,6 +9,9 @@
 namespace fovea {
 
 struct TrainWatch : RunObserver {
+  std::function<void(const TrainState&)> on_resumed{};
+  std::function<void(const TrainState&)> before_evaluating{};
+  std::function<void()> on_refused{};
   std::function<void(const EpochPosition&)> on_step{};
   std::function<void(const StepRow&)> on_interval{};
   std::function<void(std::int64_t done, std::int64_t total)> on_evaluate{};
@@ -20,6 +23,15 @@ struct TrainWatch : RunObserver {
   std::function<void(const Tensor&)> on_first_images{};
   std::function<bool()> should_stop{};
 
+  void resumed(const TrainState& state) override {
+    if (on_resumed) on_resumed(state);
+  }
+  void before_evaluation(const TrainState& state) override {
+    if (before_evaluating) before_evaluating(state);
+  }
+  void refused() override {
+    if (on_refused) on_refused();
+  }
   void step(const EpochPosition& at) override {
     if (on_step) on_step(at);
   }

@@ -68,6 +68,23 @@ TEST_CASE("an audit starts from the newest state at its first step or before") {
                  "no state of step 1 or before; "));
 }
 
+TEST_CASE("what can be audited is listed from each state to the next") {
+  const TemporaryFolder folder;
+  const RunPaths run{folder.path()};
+  make_run(run);
+  write_file_atomically(run.steps(), kLog);
+  const std::vector<Auditable> parts = auditable(run);
+  REQUIRE(parts.size() == 2);  // there is no fingerprint from step 2 to 3
+  CHECK(parts[0].steps.first == 4);
+  CHECK(parts[0].steps.last == 5);
+  CHECK(parts[0].fingerprints == 1);
+  CHECK(parts[1].steps.first == 8);
+  CHECK(parts[1].steps.last == 15);
+  CHECK(parts[1].fingerprints == 2);
+  write_file_atomically(run.steps(), "{\"step\":1,\"fingerprint\":\"aa\"}\n");
+  CHECK(contains(message_of([&] { static_cast<void>(auditable(run)); }), "--state-hist"));
+}
+
 TEST_CASE("only states count among the files of their folder") {
   const TemporaryFolder folder;
   const RunPaths run{folder.path()};

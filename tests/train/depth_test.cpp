@@ -172,6 +172,41 @@ TEST_CASE("pictures without depth are an error with what is expected") {
               "expected a depth model");
 }
 
+/// Planes of which the first ones cannot be read.
+class DamagedPlanes : public Dataset {
+ public:
+  DamagedPlanes(std::shared_ptr<const Dataset> planes, std::int64_t damaged)
+      : planes_(std::move(planes)), damaged_(damaged) {}
+  [[nodiscard]] std::int64_t size() const override { return planes_->size(); }
+  [[nodiscard]] Sample get(std::int64_t index) const override {
+    if (index < damaged_) throw ImageError("plane " + std::to_string(index) + ": damaged");
+    return planes_->get(index);
+  }
+  [[nodiscard]] const std::vector<std::string>& class_names() const override {
+    return planes_->class_names();
+  }
+
+ private:
+  std::shared_ptr<const Dataset> planes_;
+  std::int64_t damaged_;
+};
+
+TEST_CASE("a first picture that is broken keeps nobody from evaluating the others") {
+  const auto model = tiny_depth_model();
+  const auto planes = drawn_planes(12, 1);
+  const auto damaged = std::make_shared<DamagedPlanes>(planes, 2);
+  const DepthEstimation task(*model, {}, damaged.get());
+  task.require_evaluable(*damaged);
+  EvaluateOptions options = depth_options().evaluation;
+  options.bad_image_limit = 1;
+  CHECK(task.evaluate(damaged, options).pass.samples == 10);
+  const auto whole = task.picture(planes, options), rest = task.picture(damaged, options);
+  REQUIRE(rest);
+  CHECK(rest->width < whole->width);
+  const DamagedPlanes none(planes, 12);
+  check_error([&] { require_depths(none); }, "plane 11: damaged");
+}
+
 TEST_CASE("a picture shows eight images above their depths and the predictions") {
   const auto model = tiny_depth_model();
   const auto train = drawn_planes(10, 1);

@@ -1,6 +1,8 @@
 // The detection task: objects relative to their images, detections, COCO's numbers, whole runs.
 #include <doctest/doctest.h>
 
+#include <set>
+
 #include "data/sources/drawn/scenes.h"
 #include "models/detection/coco_results.h"
 #include "models/model_as.h"
@@ -183,6 +185,40 @@ TEST_CASE("an evaluation gives COCO's numbers themselves, and the mean loss") {
   const auto numbers = precision_of(found.objects, images).numbers;
   CHECK(scores.front() == found.loss / static_cast<double>(images->size()));
   CHECK(std::equal(numbers.begin(), numbers.end(), scores.begin() + 1, scores.end()));
+}
+
+/// Scenes of which some cannot be read.
+class DamagedScenes : public Scenes {
+ public:
+  explicit DamagedScenes(std::set<std::int64_t> damaged)
+      : Scenes(Split::test, {.seed = 5, .side = 32, .train_size = 64, .test_size = 12}),
+        damaged_(std::move(damaged)) {}
+  [[nodiscard]] Sample get(std::int64_t index) const override {
+    if (damaged_.contains(index)) throw ImageError("scene " + std::to_string(index) + ": damaged");
+    return Scenes::get(index);
+  }
+  [[nodiscard]] Sample get(std::int64_t index, const ChooseBox&, ImageSize) const override {
+    return get(index);
+  }
+
+ private:
+  std::set<std::int64_t> damaged_;
+};
+
+TEST_CASE("the picture after an epoch shows the scenes that can be read") {
+  auto model = tiny_detector();
+  const Detection task({}, *model);
+  EvaluateOptions options = detection_options().evaluation;
+  options.bad_image_limit = 1;
+  const auto width_without = [&](const std::set<std::int64_t>& damaged) {
+    const auto picture = task.picture(std::make_shared<DamagedScenes>(damaged), options);
+    return picture ? picture->width : 0;
+  };
+  const std::int64_t all = width_without({});
+  CHECK(width_without({0}) < all);
+  CHECK(width_without({0}) > all / 2);
+  CHECK(width_without({8}) == all);  // is not shown
+  CHECK(width_without({0, 1, 2, 3, 4, 5, 6, 7}) == 0);
 }
 
 TEST_CASE("what is found on an image does not depend on the others in its batch") {

@@ -232,6 +232,20 @@ TEST_CASE("a step whose loss is not finite is skipped when asked, and told") {
   CHECK(std::isfinite(trainer.progress().best.score));
 }
 
+TEST_CASE("an interval whose steps were all skipped has no loss") {
+  TrainConfig config = plain_config();
+  config.step.guard.skip_nonfinite = true;
+  config.loop.log_interval = 1;
+  Trainer trainer = make_trainer(config, tiny_data(), std::make_unique<Faulty>(3, 5));
+  std::vector<std::int64_t> unknown;
+  TrainWatch watch;
+  watch.on_interval = [&](const StepRow& row) {
+    if (std::isnan(row.loss)) unknown.push_back(row.step);
+  };
+  CHECK(trainer.fit(watch));
+  CHECK(unknown == std::vector<std::int64_t>{4, 5});
+}
+
 TEST_CASE("who watched a run is told of nothing that comes after it") {
   TrainConfig config = plain_config();
   config.step.guard.skip_nonfinite = true;

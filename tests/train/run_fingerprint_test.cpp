@@ -68,6 +68,18 @@ TEST_CASE("each step of an overfit run adds the run's first batch") {
   }
 }
 
+TEST_CASE("the fingerprint at a step is the one that would end an interval, and enters no chain") {
+  Trainer trainer = make_trainer(tiny_config());
+  trainer.train_step();
+  const ParameterStore& weights = trainer.model().store();
+  const FingerprintChain before = trainer.progress().fingerprints;
+  FingerprintChain chain = before;
+  const std::string expected = RunFingerprint({}).finish(chain, weights);
+  CHECK(fingerprint_at(before, weights) == expected);
+  CHECK(fingerprint_at(chain, weights) == expected);
+  CHECK(trainer.progress().fingerprints == before);
+}
+
 TEST_CASE("the weights end an interval") {
   ParameterStore weights(1, {DType::f32, Device{}});
   FingerprintChain chain{"", std::string(kDigestDigits, 'a')}, expected = chain;

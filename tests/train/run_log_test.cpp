@@ -3,12 +3,14 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <limits>
 
 #include "engine/base/error.h"
 #include "engine/base/files.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/train/classification_task.h"
+#include "train/run/logged_values.h"
 
 using namespace fovea;
 using tests::kTask;
@@ -78,8 +80,12 @@ TEST_CASE("rows come back from their text") {
   std::vector<EpochRow> rows = {epoch_row(0), epoch_row(1)};
   rows[1].train_loss = std::numeric_limits<double>::infinity();
   rows[1].ema = {1, -0.1, 2};
+  rows.push_back(epoch_row(2));
+  rows[2].train_loss = std::numeric_limits<double>::quiet_NaN();  // all its steps were skipped
   const std::vector<EpochRow> read = parse_epochs(kTask, format_epochs(kTask, rows), "log.csv");
-  REQUIRE(read.size() == 2);
+  REQUIRE(read.size() == 3);
+  CHECK(std::isnan(read[2].train_loss));
+  CHECK_FALSE(logged_values(kTask, read[2]).front().value);
   CHECK(read[0].eval == rows[0].eval);
   CHECK(read[0].train_loss == rows[0].train_loss);
   CHECK(read[1].eval.empty());
@@ -137,6 +143,35 @@ TEST_CASE("a continued run ends with the files of an uninterrupted one") {
       CHECK(read_file(cut / "steps.jsonl") == steps);
     }
   }
+}
+
+TEST_CASE("fingerprints of ends have lines of their own; that of an end that is none is dropped") {
+  const TemporaryFolder folder;
+  const auto read = [&] { return read_file(folder / "steps.jsonl"); };
+  const std::string epoch = R"({"step":2,"epoch":0,"fingerprint":"aa"})"
+                            "\n",
+                    end = R"({"step":2,"epoch":0,"fingerprint":"bb","ends_run":true})"
+                          "\n";
+  {
+    RunLog log(folder.path(), kTask);
+    log.step(step_row(1));
+    log.fingerprint({2, 0, "aa"});
+    log.fingerprint({2, 0, "bb", true});
+  }
+  const std::string first = format_step(kTask, step_row(1));
+  CHECK(read() == first + epoch + end);
+  const std::optional<StepRow> row = parse_step(kTask, epoch);
+  REQUIRE(row);
+  CHECK(row->fingerprint == "aa");
+  CHECK(std::isnan(row->loss));
+  RunLog again(folder.path(), kTask, {.epochs = 0, .steps = 2});
+  CHECK(read() == first + epoch);
+  REQUIRE(again.last_kept_step());
+  CHECK(again.last_kept_step()->step == 1);  // the last with losses
+  again.fingerprint({2, 0, "aa"});           // the repeated end of an epoch
+  CHECK(read() == first + epoch);
+  again.fingerprint({3, 0, "cc", true});
+  CHECK(contains(read(), "\"cc\""));
 }
 
 TEST_CASE("a log that cannot be written is an error") {

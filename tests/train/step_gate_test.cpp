@@ -19,7 +19,7 @@ struct Gated {
 
   /// A step of one batch with this loss, whose gradients have the norm `norm`.
   std::string step(double loss, double norm = 1) {
-    gate.begin(progress.step);
+    gate.begin(progress.step, 1);
     mean.fill_(loss);  // as a forward pass would
     admitted = gate.admit({scalar(loss)}, batch);
     weight.set_grad(full({2}, norm));

@@ -19,11 +19,15 @@ void BrokenImages::report_training(const std::vector<BrokenImage>& own, RunObser
   const std::vector<BrokenImage> images = all_bad_images(own, processes_);
   report(images, observer);
   for (const BrokenImage& image : images) training_.insert(image.index);
+  last_ = images.back().message;
+}
+
+void BrokenImages::require_few() const {
   const auto found = static_cast<double>(training_.size());
   const auto all = static_cast<double>(training_images_);
   if (found <= limit_ * all) return;
-  throw TooManyBadImages(concat("training: ", found, " of ", all,
-                                " images are broken, the last: ", images.back().message));
+  throw TooManyBadImages(
+      concat("training: ", found, " of ", all, " images are broken, the last: ", last_));
 }
 
 }  // namespace fovea

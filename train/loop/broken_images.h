@@ -22,9 +22,11 @@ class BrokenImages {
   /// Tells the observer about each image that it has not been told about.
   void report(const std::vector<BrokenImage>& images, RunObserver& observer);
   /// Reports the training images that the loaders of all processes have skipped; `own` are those of
-  /// this process. All processes call it. Throws TooManyBadImages if the run has now skipped more
-  /// than the limit.
+  /// this process. All processes call it.
   void report_training(const std::vector<BrokenImage>& own, RunObserver& observer);
+  /// Throws TooManyBadImages, in all processes, if the run has skipped more training images than
+  /// the limit.
+  void require_few() const;
 
   /// Number of reported images, of training and evaluation.
   [[nodiscard]] std::int64_t count() const { return std::ssize(messages_); }
@@ -35,6 +37,7 @@ class BrokenImages {
   Communicator& processes_;
   std::set<std::string> messages_;   ///< reported so far
   std::set<std::int64_t> training_;  ///< indices of the broken training images
+  std::string last_;                 ///< message of the last one
 };
 
 }  // namespace fovea

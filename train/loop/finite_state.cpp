@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "engine/base/error.h"
+#include "engine/base/text.h"
 
 namespace fovea {
 
@@ -16,9 +16,10 @@ void require_finite(const TrainState& state) {
 }
 
 void refuse_to_save(const Progress& progress, const std::string& what) {
-  fail("training: after step ", progress.step, " (epoch ", progress.finished_epochs, ") ", what,
-       "; this state is not saved, the previous one is kept: --resume auto continues from it, a "
-       "lower --lr or --clip-grad 1 may help");
+  throw RefusedState(concat(
+      "training: after step ", progress.step, " (epoch ", progress.finished_epochs, ") ", what,
+      "; this state is not saved, the previous one is kept: --resume auto continues from it, a "
+      "lower --lr or --clip-grad 1 may help"));
 }
 
 }  // namespace fovea

@@ -4,15 +4,22 @@
 
 #include <string>
 
+#include "engine/base/error.h"
 #include "train/run/run_state.h"
 
 namespace fovea {
 
+/// A state that must not be saved.
+class RefusedState : public Error {
+ public:
+  using Error::Error;
+};
+
 /// Calls refuse_to_save() unless all tensors of the state are finite.
 void require_finite(const TrainState& state);
 
-/// Throws Error: the state at `progress` is not saved because of `what`. It names step and epoch
-/// and says how to continue.
+/// Throws RefusedState: the state at `progress` is not saved because of `what`. It names step and
+/// epoch and says how to continue.
 [[noreturn]] void refuse_to_save(const Progress& progress, const std::string& what);
 
 }  // namespace fovea

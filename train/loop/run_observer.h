@@ -30,10 +30,17 @@ class RunObserver {
   RunObserver(const RunObserver&) = default;
   RunObserver& operator=(const RunObserver&) = default;
 
+  /// Called first if the run continues from a saved state, with this state.
+  virtual void resumed(const TrainState& /*state*/) {}
   /// Called after every step.
   virtual void step(const EpochPosition& /*at*/) {}
   /// Called at every log interval.
   virtual void interval(const StepRow& /*row*/) {}
+  /// Called before an epoch's evaluation with the state to keep, however the evaluation ends,
+  /// unless refused() follows.
+  virtual void before_evaluation(const TrainState& /*state*/) {}
+  /// Called if the outputs of that evaluation were not finite, before fit() throws.
+  virtual void refused() {}
   /// Called after every batch of an evaluation.
   virtual void evaluation(std::int64_t /*done*/, std::int64_t /*total*/) {}
   /// Called before epoch() with a picture of the model's output on held-out images, if the task has
@@ -43,7 +50,7 @@ class RunObserver {
   virtual void epoch(const EpochRow& /*row*/, const TrainState& /*state*/) {}
   /// Called at every recovery interval, except at the end of an epoch.
   virtual void save(const TrainState& /*state*/) {}
-  /// Called when the run stops on request.
+  /// Called when the run stops on request, or because too many training images are broken.
   virtual void stop(const TrainState& /*state*/) {}
   /// Called with messages for the user, for example about a skipped step.
   virtual void notice(const std::string& /*text*/) {}

@@ -2,6 +2,7 @@
 // generator state.
 #include "train/loop/step.h"
 
+#include "data/loading/loader.h"
 #include "engine/autograd.h"
 #include "engine/tape_watch.h"
 #include "train/run/run_context.h"
@@ -39,19 +40,12 @@ TrainStep::TrainStep(const StepOptions& options, const RunContext& run, Model& m
 std::string TrainStep::run(BatchSource& source, std::int64_t count, double lr, Progress& progress) {
   const DetectAnomaly detect(options_.detect_anomaly);
   model_.store().zero_grad();
-  gate_.begin(progress.step);
-  BatchSource& batches = exchange_->begin(source, count);
-  const Shards shards = exchange_->shards();
-  for (std::int64_t shard = shards.first; shard < shards.end; ++shard) {
-    for (std::int64_t i = 0; i < count; ++i) {
-      const Batch batch = next_batch(batches);
-      const TaskLoss loss = forward(batch, forward_of(progress.forward + i, shard, shards.count));
-      if (!gate_.admit(loss, batch)) continue;
-      const auto sending = exchange_->sending(shard, /*is_last_batch=*/i + 1 == count);
-      backward(loss, batch.share());
-    }
-    finish_backward();
-    exchange_->take(shard);
+  gate_.begin(progress.step, count * exchange_->shards().mine());
+  try {
+    pass_batches(source, count, progress.forward);
+  } catch (const AllImagesBad&) {
+    gate_.abandon();
+    throw;
   }
   progress.forward += count;
   exchange_->finish(gate_.numbers());
@@ -68,6 +62,23 @@ std::string TrainStep::run(BatchSource& source, std::int64_t count, double lr, P
   exchange_->share_values();
   if (ema_ != nullptr) ema_->update(model_.store(), progress.updates);
   return {};
+}
+
+/// The forward and backward passes of a step, after `done` batches of the run.
+void TrainStep::pass_batches(BatchSource& source, std::int64_t count, std::int64_t done) {
+  BatchSource& batches = exchange_->begin(source, count);
+  const Shards shards = exchange_->shards();
+  for (std::int64_t shard = shards.first; shard < shards.end; ++shard) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      const Batch batch = next_batch(batches);
+      const TaskLoss loss = forward(batch, forward_of(done + i, shard, shards.count));
+      if (!gate_.admit(loss, batch)) continue;
+      const auto sending = exchange_->sending(shard, /*is_last_batch=*/i + 1 == count);
+      backward(loss, batch.share());
+    }
+    finish_backward();
+    exchange_->take(shard);
+  }
 }
 
 Batch TrainStep::next_batch(BatchSource& source) {

@@ -42,7 +42,8 @@ class TrainStep {
             std::unique_ptr<const Task> task, const StepPart& part = {});
 
   /// Runs a step of `count` batches at learning rate `lr`. Counts batches and updates. Returns the
-  /// reason if the step was skipped, else "".
+  /// reason if the step was skipped, else "". If a batch cannot be made, throws AllImagesBad;
+  /// weights, running statistics and progress are then as before the step.
   std::string run(BatchSource& source, std::int64_t count, double lr, Progress& progress);
   /// Adds the losses of all steps so far to progress.epoch and .interval. Throws if a loss or
   /// gradient is not finite, unless such steps are skipped. On the CPU, and if an update depends on
@@ -69,6 +70,7 @@ class TrainStep {
   [[nodiscard]] StageTimes& times() { return times_; }
 
  private:
+  void pass_batches(BatchSource& source, std::int64_t count, std::int64_t done);
   [[nodiscard]] Batch next_batch(BatchSource& source);
   [[nodiscard]] TaskLoss forward(const Batch& batch, std::int64_t number);
   void backward(const TaskLoss& loss, double weight);

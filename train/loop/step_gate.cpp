@@ -32,14 +32,20 @@ void require_finite_gradients(double norm, const std::string& of, const Paramete
 StepGate::StepGate(const GuardOptions& options, const ParameterStore& store, bool at_once)
     : guard_(options), store_(store), numbers_(at_once || guard_.may_skip()) {}
 
-/// A forward pass updates running statistics immediately, and a NaN would stay in them forever.
-void StepGate::begin(std::int64_t step) {
+/// A forward pass updates running statistics immediately: a NaN would stay in them forever. After
+/// the first pass of several, the next batch may be missing.
+void StepGate::begin(std::int64_t step, std::int64_t forwards) {
   numbers_.begin(step);
   buffers_before_.clear();
-  if (!guard_.may_skip()) return;
+  if (!guard_.may_skip() && forwards == 1) return;
   for (const Parameter& buffer : store_.buffers()) {
     buffers_before_.push_back(buffer.tensor.detach().clone());
   }
+}
+
+void StepGate::abandon() {
+  numbers_.abandon();
+  if (!buffers_before_.empty()) restore_buffers();
 }
 
 bool StepGate::admit(const TaskLoss& loss, const Batch& batch) {

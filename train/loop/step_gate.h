@@ -20,8 +20,11 @@ class StepGate {
   /// `store` must outlive the object.
   StepGate(const GuardOptions& options, const ParameterStore& store, bool at_once);
 
-  /// Begins a step; `step` is Progress::step. Keeps the running statistics if it may be skipped.
-  void begin(std::int64_t step);
+  /// Begins a step of `forwards` forward passes; `step` is Progress::step. Keeps the running
+  /// statistics if they may have to be restored.
+  void begin(std::int64_t step, std::int64_t forwards);
+  /// Forgets the current step, of which a batch is missing: all is as before begin().
+  void abandon();
   /// Records a batch's loss. False if the step is already known to be bad: it needs no backward
   /// pass. If it is not skipped, it stops the run in skip_reason(), after its last batch.
   [[nodiscard]] bool admit(const TaskLoss& loss, const Batch& batch);

@@ -78,6 +78,7 @@ class DeferredResults {
 
   [[nodiscard]] bool at_once() const { return at_once_; }
   void begin(std::int64_t step) { unread_.emplace_back(step); }
+  void abandon() { unread_.pop_back(); }  ///< forgets the current step
   /// Numbers of the current step.
   [[nodiscard]] StepResults& current() { return unread_.back(); }
   /// True if the current loss is already known and not finite.

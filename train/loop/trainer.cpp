@@ -48,6 +48,7 @@ Trainer::Trainer(TrainerOptions options, Datasets data, std::unique_ptr<Model> m
           {options_.fingerprint_interval, options_.overfit_batch, options_.processes->is_first()}),
       evaluation_({data_.test, evaluation_of(options_)}, model_->store(), step_, broken_images_),
       meter_(step_.times()) {
+  options_.images.loader.bad_images.limit = 1;  // broken_images_ counts those of all processes
   options_.images.loader.sharding = {own_shards(options_), options_.grad_accum_steps,
                                      step_.task().info().batch_multiple};
   start_loader();
@@ -163,6 +164,7 @@ class Trainer::Watched {
 
 bool Trainer::fit(RunObserver& observer) {
   const Watched watched(*this, observer);
+  if (progress_.step > 0) observer.resumed(state());
   meter_.start_interval();
   while (progress_.finished_epochs < epochs_) {
     if (!train_epoch() || !finish_epoch()) {
@@ -178,11 +180,24 @@ bool Trainer::train_epoch() {
   meter_.start_epoch(progress_.epoch_seconds, loader_size_ == own_size());
   while (progress_.cursor.epoch == progress_.finished_epochs) {
     if (must_stop()) return false;
+    step_and_report();
+  }
+  return !must_stop();
+}
+
+/// Broken images end a run after its last whole step is saved, unless it is the first. If a batch
+/// cannot be made at all, this process alone knows it, in the middle of a step.
+void Trainer::step_and_report() {
+  const std::int64_t before = progress_.step;
+  try {
     train_step();
     progress_.epoch_seconds = meter_.epoch_seconds();
     after_step();
+  } catch (const TooManyBadImages&) {
+    const bool all_know = progress_.step > before || options_.processes->size() == 1;
+    if (all_know && before > 0) observer_->stop(finite_state());
+    throw;
   }
-  return !must_stop();
 }
 
 void Trainer::after_step() {
@@ -192,7 +207,9 @@ void Trainer::after_step() {
   observer_->step(at);
   const auto is_due = [&](std::int64_t steps) { return steps > 0 && progress_.step % steps == 0; };
   if (is_due(options_.log_interval) || fingerprint_.is_due(progress_)) log_interval();
-  if (is_due(options_.recovery_interval)) observer_->save(finite_state());
+  broken_images_.require_few();
+  const bool ends_epoch = progress_.cursor.epoch > progress_.finished_epochs;
+  if (is_due(options_.recovery_interval) && !ends_epoch) observer_->save(finite_state());
 }
 
 bool Trainer::must_stop() const {
@@ -228,6 +245,8 @@ void Trainer::with_step_in_errors(const std::function<void()>& act) const {
     act();
   } catch (const OutOfMemory& error) {
     throw OutOfMemory(error, place);
+  } catch (const AllImagesBad& error) {
+    throw AllImagesBad(error.what() + place);
   } catch (const Error& error) {
     fail(error.what(), place);
   }
@@ -279,16 +298,24 @@ void Trainer::set_peak_rate(double flops) {
 }
 
 bool Trainer::finish_epoch() {
-  finite_state();  // throws before a meaningless evaluation
+  observer_->before_evaluation(finite_state());  // throws before a meaningless evaluation
   EpochRow row = meter_.epoch_row(progress_);
   row.lr = rate_at(progress_.step - 1);
-  if (!evaluation_.run(row, progress_, *observer_)) return false;
+  if (!evaluate_epoch(row)) return false;
   note_scores(task(), options_.schedule, row, progress_);
   ++progress_.finished_epochs;
   progress_.epoch = {};
   progress_.epoch_seconds = 0;
   observer_->epoch(row, state());
   return true;
+}
+
+bool Trainer::evaluate_epoch(EpochRow& row) try {
+  return evaluation_.run(row, progress_, *observer_);
+} catch (const RefusedState&) {
+  observer_->refused();
+  static_cast<void>(any(*options_.processes, true));  // an error of another process ends the first
+  throw;
 }
 
 }  // namespace fovea

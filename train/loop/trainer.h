@@ -51,7 +51,8 @@ class Trainer : private BatchSource {
   void share_state();
 
   /// Trains to the last epoch and returns true; or, if asked to stop, finishes the current step,
-  /// saves and returns false. The observer is used only during this call.
+  /// saves and returns false. If too many training images are broken, saves the last whole step and
+  /// throws TooManyBadImages. The observer is used only during this call.
   bool fit(RunObserver& observer);
   bool fit() { return fit(nobody_); }
 
@@ -86,9 +87,12 @@ class Trainer : private BatchSource {
  private:
   class Watched;
   bool train_epoch();
+  void step_and_report();
   void after_step();
   void log_interval();
   bool finish_epoch();
+  /// See EpochEvaluation::run(). Tells the observer of a refusal.
+  bool evaluate_epoch(EpochRow& row);
   /// Calls act() and adds the step and epoch to the message of an error.
   void with_step_in_errors(const std::function<void()>& act) const;
   /// Calls TrainStep::read_back(); see with_step_in_errors().

@@ -134,11 +134,9 @@ void check_options(const ScheduleOptions& options) {
               options.decay_rate, ", expected less than 1 with --sched plateau");
   check_usage(kind != ScheduleKind::half_cosine || !options.warmup_prefix,
               "--warmup-prefix: --sched half-cosine always includes its warm-up in the epochs");
-  if (kind != ScheduleKind::wsd) return;
-  const double length = options.epochs - (options.warmup_prefix ? 0 : options.warmup_epochs);
-  const double decay = decay_epochs(options);
-  check_usage(length > 0 && decay <= length, "--decay-epochs: got ", decay,
-              ", expected at most the ", length, " epochs after the warm-up of --sched wsd");
+  check_usage(decay_fits(options), "--decay-epochs: got ", decay_epochs(options),
+              ", expected at most the ", epochs_after_warmup(options),
+              " epochs after the warm-up of --sched wsd, or a fraction of them below 1");
 }
 
 ScheduleOptions with_peak(ScheduleOptions options, double peak) {

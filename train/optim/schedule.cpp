@@ -31,7 +31,7 @@ double milestones_passed(const ScheduleOptions& o, double t, double per_epoch) {
 
 /// b until the decay, then m + (b - m) (1 - sqrt(x)). t counts from the end of the warm-up.
 double stable_decay(const ScheduleOptions& o, double t, double per_epoch) {
-  const double length = (o.epochs - (o.warmup_prefix ? 0 : o.warmup_epochs)) * per_epoch;
+  const double length = epochs_after_warmup(o) * per_epoch;
   const double epochs = decay_epochs(o);
   const double asked = epochs < 1 ? epochs * length : epochs * per_epoch;
   const double decay = std::nearbyint(asked);
@@ -68,6 +68,15 @@ double after_warmup(const ScheduleOptions& o, double t, double per_epoch) {
 
 double decay_epochs(const ScheduleOptions& options) {
   return options.decay_epochs.value_or(options.kind == ScheduleKind::wsd ? 0.2 : 90);
+}
+
+double epochs_after_warmup(const ScheduleOptions& options) {
+  return options.epochs - (options.warmup_prefix ? 0 : options.warmup_epochs);
+}
+
+bool decay_fits(const ScheduleOptions& options) {
+  const double decay = decay_epochs(options);
+  return options.kind != ScheduleKind::wsd || decay < 1 || decay <= epochs_after_warmup(options);
 }
 
 bool has_floor(ScheduleKind kind) {

@@ -54,6 +54,10 @@ struct ScheduleOptions {
 };
 
 [[nodiscard]] double decay_epochs(const ScheduleOptions& options);
+/// Length of the schedule without its warm-up; not positive if the warm-up covers the whole run.
+[[nodiscard]] double epochs_after_warmup(const ScheduleOptions& options);
+/// Whether the decay of ScheduleKind::wsd begins after the warm-up. A fraction always does.
+[[nodiscard]] bool decay_fits(const ScheduleOptions& options);
 
 /// Updates a plateau schedule with the score of epoch `epoch`, counted from 0; the score should
 /// rise or fall as requested. Behaves like PyTorch's ReduceLROnPlateau with a relative threshold of

@@ -1,6 +1,8 @@
 // Reads steps.jsonl and lists the states of a run.
 #include "train/run/audit.h"
 
+#include <iterator>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -8,19 +10,10 @@
 #include "engine/base/fields.h"
 #include "engine/base/files.h"
 #include "engine/base/text.h"
-#include "engine/formats/safetensors.h"
 #include "train/run/run_log.h"
-#include "train/run/run_progress.h"
 
 namespace fovea {
 namespace {
-
-/// The step of the run's last state, which needs only the file's header.
-std::int64_t saved_step(const std::filesystem::path& state) try {
-  return parse_run_progress(value_or(list_safetensors(state).metadata, "progress", "")).step;
-} catch (const std::exception& error) {
-  fail(state.string(), ": its progress cannot be read: ", error.what());
-}
 
 /// All states, in ascending order of steps.
 std::vector<KeptState> states_of(const RunPaths& run) {
@@ -54,6 +47,22 @@ std::map<std::int64_t, std::string> logged_fingerprints(const RunPaths& run,
         " to ", stretch.last, "; training with --fingerprint-interval N logs one every N steps, ",
         "otherwise one at the end of each epoch");
   return found;
+}
+
+std::vector<Auditable> auditable(const RunPaths& run) {
+  constexpr std::int64_t kEnd = std::numeric_limits<std::int64_t>::max();
+  const std::vector<KeptState> states = states_of(run);
+  const std::map<std::int64_t, std::string> logged = logged_fingerprints(run, {0, kEnd});
+  std::vector<Auditable> all;
+  for (std::size_t i = 0; i < states.size(); ++i) {
+    const auto first = logged.lower_bound(states[i].step);
+    const auto end = i + 1 < states.size() ? logged.lower_bound(states[i + 1].step) : logged.end();
+    if (first == end) continue;
+    all.push_back({{states[i].step, std::prev(end)->first}, std::distance(first, end)});
+  }
+  check(!all.empty(), run.folder.string(), ": has no state before one of its fingerprints; ",
+        "training with --state-hist N keeps the last N states");
+  return all;
 }
 
 KeptState state_before(const RunPaths& run, std::int64_t step) {

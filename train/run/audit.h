@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "train/run/kept_states.h"
 #include "train/run/run_paths.h"
@@ -21,6 +22,14 @@ struct Stretch {
 /// The fingerprints in the log of the steps of a stretch, by step. Throws if there are none.
 [[nodiscard]] std::map<std::int64_t, std::string> logged_fingerprints(const RunPaths& run,
                                                                       const Stretch& stretch);
+
+/// What an audit can compute again: the fingerprints from a state on, before the next one.
+struct Auditable {
+  Stretch steps;  ///< from the state to the last of the fingerprints
+  std::int64_t fingerprints = 0;
+};
+/// All of it, in the order of steps. Throws if there is nothing.
+[[nodiscard]] std::vector<Auditable> auditable(const RunPaths& run);
 
 /// The newest state of the run at `step` or before: a kept one, or state.safetensors. Throws if
 /// there is none, naming the oldest.

@@ -42,4 +42,9 @@ void add_weights(FingerprintChain& chain, const ParameterStore& store) {
   chain = {sha.finish(), ""};
 }
 
+std::string fingerprint_at(FingerprintChain chain, const ParameterStore& store) {
+  if (!chain.images.empty()) add_weights(chain, store);
+  return chain.last;
+}
+
 }  // namespace fovea

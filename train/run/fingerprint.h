@@ -28,5 +28,8 @@ void add_images(FingerprintChain& chain, std::int64_t epoch, std::span<const std
 /// Adds the weights of a model and ends the interval: last = SHA-256(last, images, and the name and
 /// bytes of each parameter and buffer); images = "".
 void add_weights(FingerprintChain& chain, const ParameterStore& store);
+/// The fingerprint at a step: that which add_weights() has just made, or else the one that it would
+/// make, which does not enter the chain.
+[[nodiscard]] std::string fingerprint_at(FingerprintChain chain, const ParameterStore& store);
 
 }  // namespace fovea

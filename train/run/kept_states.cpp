@@ -1,4 +1,4 @@
-// The names of kept states: states/step-800.safetensors.
+// The names of states: state.safetensors, states/step-800.safetensors.
 #include "train/run/kept_states.h"
 
 #include <algorithm>
@@ -6,7 +6,10 @@
 #include <string>
 #include <string_view>
 
+#include "engine/base/error.h"
 #include "engine/base/text.h"
+#include "engine/formats/safetensors.h"
+#include "train/run/run_progress.h"
 
 namespace fovea {
 namespace {
@@ -46,9 +49,17 @@ fs::path run_of_state(const fs::path& path) {
 }
 
 fs::path last_state(const RunPaths& run) {
-  if (fs::exists(run.state())) return run.state();
+  for (const fs::path& state : {run.unevaluated_state(), run.state()}) {
+    if (fs::exists(state)) return state;
+  }
   const std::vector<KeptState> kept = kept_states(run);
   return kept.empty() ? fs::path() : kept.back().path;
+}
+
+std::int64_t saved_step(const fs::path& state) try {
+  return parse_run_progress(value_or(list_safetensors(state).metadata, "progress", "")).step;
+} catch (const std::exception& error) {
+  fail(state.string(), ": its progress cannot be read: ", error.what());
 }
 
 }  // namespace fovea

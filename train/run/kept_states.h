@@ -1,4 +1,4 @@
-// The states that a run keeps besides state.safetensors, see --state-hist.
+// The states of a run: the last one, that before an evaluation, and those of --state-hist.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,11 @@ struct KeptState {
 /// The folder of the run to which a state belongs.
 [[nodiscard]] std::filesystem::path run_of_state(const std::filesystem::path& path);
 
-/// The path of the run's last state: state.safetensors or, if it is missing, the last one kept; ""
-/// if there is none.
+/// The path of the run's last state: that before an evaluation, state.safetensors or, if both are
+/// missing, the last one kept; "" if there is none.
 [[nodiscard]] std::filesystem::path last_state(const RunPaths& run);
+
+/// The step of a state, which needs only the file's header. Throws Error, naming the file.
+[[nodiscard]] std::int64_t saved_step(const std::filesystem::path& state);
 
 }  // namespace fovea

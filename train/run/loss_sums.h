@@ -27,6 +27,7 @@ struct LossSums {
     parts.resize(mean_parts.size());
     for (std::size_t i = 0; i < parts.size(); ++i) parts[i] += mean_parts[i] * weight;
   }
+  /// NaN without samples, as after steps that were all skipped.
   [[nodiscard]] double mean() const { return ratio(total); }
   [[nodiscard]] std::vector<double> mean_parts() const {
     std::vector<double> means = parts;
@@ -40,9 +41,7 @@ struct LossSums {
   friend bool operator==(const LossSums&, const LossSums&) = default;
 
  private:
-  [[nodiscard]] double ratio(double sum) const {
-    return samples == 0 ? 0 : sum / static_cast<double>(samples);
-  }
+  [[nodiscard]] double ratio(double sum) const { return sum / static_cast<double>(samples); }
 };
 
 }  // namespace fovea

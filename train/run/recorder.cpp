@@ -2,6 +2,7 @@
 #include "train/run/recorder.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "data/figures/contact_sheet.h"
 #include "data/figures/plot.h"
@@ -11,12 +12,27 @@
 #include "models/checkpoints/pretrained.h"
 #include "train/run/kept_states.h"
 #include "train/run/log_charts.h"
+#include "train/run/weights_files.h"
 
 namespace fovea {
 namespace {
 
 bool contains(const std::vector<std::int64_t>& epochs, std::int64_t epoch) {
   return std::find(epochs.begin(), epochs.end(), epoch) != epochs.end();
+}
+
+/// Whether an epoch has just ended and was evaluated.
+bool ends_epoch(const Progress& progress) {
+  return progress.finished_epochs > 0 && progress.cursor == Cursor{progress.finished_epochs, 0};
+}
+
+/// Whether a file and its copies are there, of this epoch or a later one.
+bool is_current(const PendingFile& file, std::int64_t epoch) {
+  const auto is_there = [&](const std::filesystem::path& path) {
+    const std::optional<std::int64_t> found = epoch_of_weights(path);
+    return found && *found >= epoch;
+  };
+  return is_there(file.path) && std::ranges::all_of(file.copies, is_there);
 }
 
 }  // namespace
@@ -44,17 +60,26 @@ RunRecorder::RunRecorder(const std::filesystem::path& folder, TaskInfo task, Wei
     if (is_later) std::filesystem::remove(state.path);
     if (!is_later) kept_steps_.push_back(state.step);
   }
+  find_unevaluated(progress);
   show_again(progress);
   if (options_.asynchronous) writer_ = std::make_unique<BackgroundWriter>();
+}
+
+void RunRecorder::find_unevaluated(const Progress& progress) {
+  const std::filesystem::path state = paths_.unevaluated_state();
+  if (!std::filesystem::exists(state)) return;
+  if (progress.step > 0 && saved_step(state) == progress.step) {
+    unevaluated_ = progress.step;
+  } else {
+    std::filesystem::remove(state);
+  }
 }
 
 /// The killed process may have logged this step already; that was dropped with everything later.
 void RunRecorder::show_again(const Progress& progress) {
   const std::optional<StepRow>& step = log_.last_kept_step();
   if (step && step->step == progress.step) show(*step);
-  const bool ends_epoch =
-      progress.cursor.batch == 0 && progress.cursor.epoch == progress.finished_epochs;
-  if (ends_epoch && !log_.epochs().empty()) show(log_.epochs().back(), progress.step);
+  if (ends_epoch(progress) && !log_.epochs().empty()) show(log_.epochs().back(), progress.step);
 }
 
 void RunRecorder::step(const StepRow& row) {
@@ -63,7 +88,7 @@ void RunRecorder::step(const StepRow& row) {
 }
 
 void RunRecorder::show(const StepRow& row) {
-  events_.scalar("train/loss", row.loss, row.step);
+  if (!std::isnan(row.loss)) events_.scalar("train/loss", row.loss, row.step);
   for (std::size_t i = 0; i < row.loss_parts.size(); ++i) {
     events_.scalar("train/loss_" + task_.loss_parts.at(i), row.loss_parts[i], row.step);
   }
@@ -81,7 +106,7 @@ void RunRecorder::show_scores(const std::string& group, const Scores& scores, st
 }
 
 void RunRecorder::show(const EpochRow& row, std::int64_t step) {
-  events_.scalar("epoch/train_loss", row.train_loss, step);
+  if (!std::isnan(row.train_loss)) events_.scalar("epoch/train_loss", row.train_loss, step);
   show_scores("eval", row.eval, step);
   show_scores("eval_ema", row.ema, step);
   events_.flush();
@@ -89,12 +114,64 @@ void RunRecorder::show(const EpochRow& row, std::int64_t step) {
 
 void RunRecorder::epoch(const EpochRow& row, const TrainState& state) {
   log_.epoch(row);
+  log_fingerprint(state, row.epoch, /*ends_run=*/false);
   show(row, state.progress.step);
   write_file_atomically(paths_.curves(), svg_of_charts(log_charts(task_, log_.epochs())));
   Paths obsolete = dropped_epochs();
   Files files = weights_of(row, state);
-  files.push_back(kept_state(state, obsolete));
-  write(std::move(files), obsolete);
+  files.insert(files.begin(), kept_state(state, obsolete));
+  save_files(std::move(files), std::move(obsolete));
+}
+
+Notices RunRecorder::resume(const TrainState& state, const RunPaths& former) {
+  const Progress& at = state.progress;
+  const std::int64_t last = at.finished_epochs - 1;
+  Notices notices;
+  if (std::ssize(log_.epochs()) < at.finished_epochs) {
+    notices.add(paths_.log().string(), ": has ", log_.epochs().size(), " of the ",
+                at.finished_epochs, " epochs so far; the others' rows are lost");
+  }
+  const bool is_end = ends_epoch(at);
+  EpochRow row;
+  row.epoch = last;
+  if (!log_.epochs().empty() && log_.epochs().back().epoch == last) row = log_.epochs().back();
+  Files files = is_end ? weights_of(row, state) : unfinished_weights(state);
+  std::erase_if(files,
+                [&](const PendingFile& file) { return is_current(file, is_end ? last : 0); });
+  if (!files.empty()) write(std::move(files));
+
+  const auto find_best = [&](const char* which, const BestEpoch& best, Paths others) {
+    if (best.epoch < 0 || (is_end && best.epoch == last)) return;
+    others.push_back(former.weights(which));
+    const std::filesystem::path path = paths_.weights(which);
+    if (find_weights(path, best.epoch, others)) return;
+    notices.add(path.string(), ": the weights of the best epoch so far, ", best.epoch,
+                ", are lost; the next better epoch writes it");
+  };
+  find_best("best", at.best,
+            {paths_.epoch_weights(at.best.epoch), former.epoch_weights(at.best.epoch)});
+  if (!state.averages.empty()) find_best("best_ema", at.best_ema, {});
+  for (const std::int64_t epoch : kept_epochs())
+    static_cast<void>(
+        find_weights(paths_.epoch_weights(epoch), epoch, {former.epoch_weights(epoch)}));
+  return notices;
+}
+
+bool RunRecorder::find_weights(const std::filesystem::path& path, std::int64_t epoch,
+                               const Paths& others) const {
+  if (epoch_of_weights(path) == epoch) return true;
+  const auto found = std::ranges::find_if(
+      others, [&](const auto& other) { return epoch_of_weights(other) == epoch; });
+  if (found == others.end()) return false;
+  copy_weights(*found, path);
+  return true;
+}
+
+void RunRecorder::log_fingerprint(const TrainState& state, std::int64_t epoch, bool ends_run) {
+  const FingerprintChain& chain = state.progress.fingerprints;
+  if (chain.images.empty()) return;
+  log_.fingerprint(
+      {state.progress.step, epoch, fingerprint_at(chain, state.model->store()), ends_run});
 }
 
 PendingFile RunRecorder::weights(const std::string& which, const TrainState& state,
@@ -166,16 +243,53 @@ void RunRecorder::write(Files files, const Paths& obsolete) {
 void RunRecorder::save(const TrainState& state) {
   Paths obsolete;
   Files files{kept_state(state, obsolete)};
-  write(std::move(files), obsolete);
+  save_files(std::move(files), std::move(obsolete));
 }
 
-void RunRecorder::stop(const TrainState& state) {
+RunRecorder::Files RunRecorder::unfinished_weights(const TrainState& state) const {
   const std::int64_t epoch = state.progress.finished_epochs;
   Files files{weights("last", state, epoch, {})};
   if (!state.averages.empty()) files.push_back(weights("last_ema", state, epoch, {}));
-  files.push_back(run_state_file(paths_.state(), state));
-  write(std::move(files));
+  return files;
+}
+
+void RunRecorder::stop(const TrainState& state) {
+  log_fingerprint(state, state.progress.finished_epochs, /*ends_run=*/true);
+  Files files = unfinished_weights(state);
+  files.insert(files.begin(), run_state_file(paths_.state(), state));
+  save_files(std::move(files));
   finish();
+}
+
+void RunRecorder::save_files(Files files, Paths obsolete) {
+  if (unevaluated_) obsolete.push_back(paths_.unevaluated_state());
+  unevaluated_.reset();
+  write(std::move(files), obsolete);
+}
+
+void RunRecorder::before_evaluation(const TrainState& state) {
+  const std::int64_t step = state.progress.step;
+  if (unevaluated_ == step) return;  // the run continues from it
+  write({run_state_file(paths_.unevaluated_state(), state)});
+  unevaluated_ = step;
+}
+
+void RunRecorder::refuse_unevaluated() {
+  try {
+    finish();
+  } catch (const std::exception&) {  // then it was not written
+  }
+  std::filesystem::remove(paths_.unevaluated_state());
+  unevaluated_.reset();
+}
+
+std::filesystem::path RunRecorder::keep_unevaluated() noexcept try {
+  if (!unevaluated_) return {};
+  finish();
+  std::filesystem::rename(paths_.unevaluated_state(), paths_.state());
+  return paths_.state();
+} catch (const std::exception&) {
+  return {};
 }
 
 void RunRecorder::first_images(const Tensor& images) {

@@ -95,8 +95,10 @@ bool parse_row(std::string_view line, const std::vector<Column>& columns, EpochR
   });
 }
 
-/// The lines of steps.jsonl up to `last_step`. A truncated line, from a killed process, ends the
-/// log.
+constexpr const char* kEndsRun = "ends_run";
+
+/// The lines of steps.jsonl up to `last_step`, without those of an end that is none any longer. A
+/// truncated line, from a killed process, ends the log.
 std::string steps_until(std::string_view content, std::int64_t last_step) {
   std::string kept;
   for (const std::string& line : lines_of(content.substr(0, content.rfind('\n') + 1))) {
@@ -104,12 +106,17 @@ std::string steps_until(std::string_view content, std::int64_t last_step) {
     if (!parsed.is_object() || !parsed.contains("step")) break;
     const auto& step = parsed["step"];
     if (!step.is_number_integer() || step.get<std::int64_t>() > last_step) break;
+    if (parsed.contains(kEndsRun)) continue;
     kept.append(line).append("\n");
   }
   return kept;
 }
 
 }  // namespace
+
+std::string loss_text(double loss, int decimals) {
+  return std::isnan(loss) ? "-" : fixed_text(loss, decimals);
+}
 
 std::string format_epochs(const TaskInfo& task, const std::vector<EpochRow>& rows) {
   const std::vector<Column> columns = columns_of(task);
@@ -125,7 +132,8 @@ std::string format_epochs(const TaskInfo& task, const std::vector<EpochRow>& row
 std::vector<LoggedValue> logged_values(const TaskInfo& task, const EpochRow& row) {
   std::vector<LoggedValue> values;
   for (const Column& column : columns_of(task)) {
-    values.push_back({column.name, value_of(row, column)});
+    const std::optional<double> value = value_of(row, column);
+    values.push_back({column.name, value && std::isnan(*value) ? std::nullopt : value});
   }
   return values;
 }
@@ -202,6 +210,13 @@ std::optional<StepRow> parse_step(const TaskInfo& task, std::string_view line) {
   return row;
 }
 
+void copy_logs(const fs::path& from, const fs::path& to) {
+  for (const auto name : {&RunPaths::log, &RunPaths::steps}) {
+    const fs::path log = (RunPaths{from}.*name)();
+    if (fs::exists(log)) write_file_atomically((RunPaths{to}.*name)(), read_file(log));
+  }
+}
+
 RunLog::RunLog(const fs::path& folder, TaskInfo task, LoggedSoFar done)
     : csv_path_(RunPaths{folder}.log()), task_(std::move(task)) {
   if (done.epochs > 0 && fs::exists(csv_path_)) {
@@ -213,7 +228,12 @@ RunLog::RunLog(const fs::path& folder, TaskInfo task, LoggedSoFar done)
   const fs::path steps_path = RunPaths{folder}.steps();
   const bool has_steps = done.steps > 0 && fs::exists(steps_path);
   const std::string kept = has_steps ? steps_until(read_file(steps_path), done.steps) : "";
-  if (!kept.empty()) last_kept_step_ = parse_step(task_, lines_of(kept).back());
+  for (const std::string& line : lines_of(kept)) {
+    const bool has_losses = parse_json(line).contains("loss");
+    const std::optional<StepRow> row = parse_step(task_, line);
+    if (has_losses) last_kept_step_ = row;
+    last_kept_fingerprint_ = has_losses ? -1 : row->step;
+  }
   write_file_atomically(steps_path, kept);
   steps_ = AppendFile(steps_path);
 }
@@ -221,6 +241,15 @@ RunLog::RunLog(const fs::path& folder, TaskInfo task, LoggedSoFar done)
 void RunLog::epoch(const EpochRow& row) {
   epochs_.push_back(row);
   write_file_atomically(csv_path_, format_epochs(task_, epochs_));
+}
+
+void RunLog::fingerprint(const FingerprintRow& row) {
+  if (row.step == last_kept_fingerprint_) return;
+  nlohmann::ordered_json line{
+      {"step", row.step}, {"epoch", row.epoch}, {"fingerprint", row.fingerprint}};
+  if (row.ends_run) line[kEndsRun] = true;
+  steps_.append(json_text(line) + "\n");
+  steps_.flush();
 }
 
 void RunLog::step(const StepRow& row) {

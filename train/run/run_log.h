@@ -18,8 +18,8 @@ namespace fovea {
 /// img_s, seconds. For classifiers, the columns of timm's summary.csv precede ours. Missing values
 /// are empty.
 struct EpochRow {
-  std::int64_t epoch = 0;  ///< counted from 0
-  double train_loss = 0;
+  std::int64_t epoch = 0;             ///< counted from 0
+  double train_loss = 0;              ///< NaN: all steps were skipped
   std::vector<double> train_parts{};  ///< in the order of TaskInfo::loss_parts, or empty
   Scores eval{};                      ///< scores on held-out images
   double lr = 0;                      ///< learning rate of the epoch's last step
@@ -36,7 +36,7 @@ struct EpochRow {
 struct StepRow {
   std::int64_t step = 0;   ///< optimizer steps done since the start of the run
   std::int64_t epoch = 0;  ///< counted from 0
-  double loss = 0;         ///< mean over the interval
+  double loss = 0;         ///< mean over the interval; NaN: all its steps were skipped
   std::vector<double> loss_parts{};
   double lr = 0;
   double img_s = 0;
@@ -47,6 +47,13 @@ struct StepRow {
   std::optional<double> mfu{};
   /// Fingerprint of the run at this step, see FingerprintChain; omitted if "".
   std::string fingerprint{};
+};
+
+/// A line of steps.jsonl with a fingerprint alone, at the end of an epoch or of the run.
+struct FingerprintRow {
+  std::int64_t step = 0, epoch = 0;  ///< as in StepRow
+  std::string fingerprint{};
+  bool ends_run = false;  ///< a run that continues drops the line
 };
 
 class RunLog {
@@ -67,9 +74,11 @@ class RunLog {
   void epoch(const EpochRow& row);
   /// Appends a line and flushes it to the operating system.
   void step(const StepRow& row);
+  /// The same for a fingerprint, unless a kept line has it.
+  void fingerprint(const FingerprintRow& row);
   /// All rows, including those from before a resume, for drawing the curves.
   [[nodiscard]] const std::vector<EpochRow>& epochs() const { return epochs_; }
-  /// The last line kept by a resumed run, without its times.
+  /// The last line with losses kept by a resumed run, without its times.
   [[nodiscard]] const std::optional<StepRow>& last_kept_step() const { return last_kept_step_; }
 
  private:
@@ -77,9 +86,15 @@ class RunLog {
   TaskInfo task_;
   std::vector<EpochRow> epochs_;
   std::optional<StepRow> last_kept_step_;
+  std::int64_t last_kept_fingerprint_ = -1;  ///< step of the last kept line if it has no losses
   AppendFile steps_;
 };
 
+/// Copies the logs of a run, if there are any, to the folder of the run that continues it.
+void copy_logs(const std::filesystem::path& from, const std::filesystem::path& to);
+
+/// A training loss for people; a dash if it is not known.
+[[nodiscard]] std::string loss_text(double loss, int decimals);
 /// Formats log.csv. Throws if a row does not match the task.
 [[nodiscard]] std::string format_epochs(const TaskInfo& task, const std::vector<EpochRow>& rows);
 /// Parses log.csv; loss parts may be missing. `name` stands for the path in errors.

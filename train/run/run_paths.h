@@ -12,6 +12,11 @@ struct RunPaths {
 
   [[nodiscard]] std::filesystem::path config() const { return folder / "config.json"; }
   [[nodiscard]] std::filesystem::path state() const { return folder / "state.safetensors"; }
+  /// Path of the state before an epoch's evaluation. It is at least as new as state(), and removed
+  /// when that is written or when the outputs were not finite.
+  [[nodiscard]] std::filesystem::path unevaluated_state() const {
+    return folder / "state.unevaluated.safetensors";
+  }
   /// Path of a former state, see --state-hist.
   [[nodiscard]] std::filesystem::path kept_state(std::int64_t step) const {
     return kept_states() / ("step-" + std::to_string(step) + ".safetensors");

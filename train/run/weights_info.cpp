@@ -76,6 +76,7 @@ PendingFile weights_file(const std::filesystem::path& path, const Model& model,
   metadata["crop_pct"] = json_text(json(info.crop.crop_pct));
   metadata["crop_mode"] = name_of(info.crop.mode);
   metadata["interpolation"] = name_of(info.crop.filter);
+  if (info.held_out) add_held_out(metadata, *info.held_out);
   if (info.latents) add_latent_source(metadata, *info.latents);
   if (info.process) {
     metadata["noise_schedule"] = name_of(info.process->schedule);
@@ -109,6 +110,7 @@ WeightsInfo weights_info(const Metadata& metadata, const std::filesystem::path& 
       parse_name<CropMode>("crop_mode", value_or(metadata, "crop_mode", name_of(info.crop.mode)));
   info.crop.filter = parse_name<Filter>(
       "interpolation", value_or(metadata, "interpolation", name_of(info.crop.filter)));
+  info.held_out = held_out(metadata, path.string());
   info.latents = latent_source(metadata, path.string());
   info.process = process_of(metadata, path.string());
   const double epoch = number_or(metadata, "epoch", -1);

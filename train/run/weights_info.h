@@ -15,6 +15,7 @@
 #include "data/sources/packed/latent_source.h"
 #include "models/diffusion/process.h"
 #include "models/model.h"
+#include "train/run/held_out.h"
 #include "train/run/pending_file.h"
 
 namespace fovea {
@@ -28,6 +29,7 @@ struct WeightsInfo {
   EvaluationCrop crop{};
   std::optional<LatentSource> latents{};    ///< of the training data; empty: pictures
   std::optional<ProcessOptions> process{};  ///< of a diffusion model: schedule and steps
+  std::optional<HeldOut> held_out{};        ///< empty: its validation images were others
   std::int64_t epoch = -1;
   std::map<std::string, double> scores{};  ///< held-out scores by metric name
 };

@@ -27,6 +27,7 @@ void check_request(const TrainConfig& config) {
   check_usage(!request.use_ema || request.eval, "--use-ema needs --eval");
   check_usage(request.resume != "auto" || !request.output.empty(),
               "--resume auto needs --output DIR");
+  check_usage(!request.overwrite || !request.output.empty(), "--overwrite needs --output DIR");
 }
 
 }  // namespace

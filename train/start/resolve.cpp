@@ -1,13 +1,16 @@
 // Precedence of settings, and the changes allowed on resume.
 #include "train/start/resolve.h"
 
+#include <algorithm>
 #include <optional>
+#include <string>
 
 #include "data/sources/files/split_folders.h"
 #include "train/run/kept_states.h"
 #include "train/run/run_paths.h"
 #include "train/run/run_state.h"
 #include "train/start/latent_training.h"
+#include "train/start/new_folder.h"
 #include "train/start/tasks.h"
 
 namespace fovea {
@@ -43,19 +46,29 @@ fs::path find_state(const std::vector<Setting>& given, const fs::path& own) {
   const std::string resume = setting_text(given, "resume");
   if (resume.empty()) return {};
   if (resume == "auto") return own;
-  const fs::path state = fs::is_directory(resume) ? RunPaths{resume}.state() : fs::path(resume);
-  check(fs::exists(state), "--resume: ", state.string(), " does not exist");
+  if (!fs::is_directory(resume)) {
+    check(fs::exists(resume), "--resume: ", resume, " does not exist");
+    return resume;
+  }
+  const RunPaths run{resume};
+  const fs::path state = last_state(run);
+  check(!state.empty(), "--resume: ", run.state().string(), " does not exist");
   return state;
 }
 
-/// Throws if --output, with the state `own`, holds another run than that of `state`. An evaluation
-/// writes nothing there.
+/// Throws if --output, with the state `own`, holds another run than that of `state`, or files that
+/// a run would replace. An evaluation writes nothing there.
 void check_output(const RunRequest& request, const fs::path& own, const fs::path& state) {
-  if (own.empty() || request.eval) return;
+  if (request.eval) return;
+  if (own.empty()) return check_new_folder(request);
   check(!state.empty(), "--output: ", request.output,
-        " already contains a run; --resume auto continues it, another --output starts a new one");
-  check(fs::equivalent(own, state), "--output: ", request.output,
-        " already contains a run other than ", state.string());
+        " already contains a run; --resume auto continues it, another --output starts a new one",
+        request.overwrite ? "; --overwrite is for folders without a state" : "");
+  const bool is_own =
+      fs::equivalent(own, state) ||
+      fs::weakly_canonical(RunPaths{request.output}.state()) == fs::weakly_canonical(state);
+  check(is_own, "--output: ", request.output, " already contains a run other than ",
+        state.string());
 }
 
 StepSize step_size(const TrainConfig& config) {
@@ -152,6 +165,15 @@ void choose_shards(TrainConfig& config, std::int64_t processes) {
   apply_settings(config, {{"shards", std::to_string(shards), kDerived}});
 }
 
+/// A decay that the recipe has for more epochs becomes the usual part of those that are left.
+void fit_decay(TrainConfig& config, Notices& notices) {
+  if (decay_fits(config.schedule)) return;
+  const std::string recipes = shortest_text(decay_epochs(config.schedule));
+  apply_settings(config, {{"decay-epochs", "0.2", kDerived}});
+  notices.add("--decay-epochs 0.2 instead of the recipe's ", recipes, ", as --sched wsd has ",
+              shortest_text(epochs_after_warmup(config.schedule)), " epochs after its warm-up");
+}
+
 /// Completes the settings of the validation images of a new run.
 void choose_split(bool is_given, ResolvedRun& run) {
   TrainConfig& config = run.config;
@@ -174,19 +196,25 @@ void choose_split(bool is_given, ResolvedRun& run) {
 
 void check_shards(const TrainConfig& config, std::int64_t processes) {
   const std::int64_t batch = config.images.loader.batch_size;
-  const std::int64_t shards = config.loop.shards == 0 ? processes : config.loop.shards;
-  check_usage(processes <= shards, "--shards: got ", shards, " for ", processes,
-              " processes, expected at least as many; --shards 8 is for up to 8 processes. A run "
-              "keeps the number that it began with, but for --shards 0: with it, any number of ",
-              "processes continues a run, and sums depend on that number");
-  const std::int64_t multiple = task_info(config).batch_multiple;
-  std::int64_t fitting = 1;
-  while (2 * fitting <= batch / multiple) fitting *= 2;
-  check_usage(shards <= batch / multiple, "--batch-size ", batch, " has ", batch / multiple,
-              multiple == 1 ? " images" : " pairs of images", ", fewer than ", shards,
-              config.loop.shards == 0 ? " processes" : " shards", "; ",
-              config.loop.shards == 0 ? "a larger batch fits"
-                                      : "--shards " + std::to_string(fitting) + " fits");
+  const std::int64_t multiple = task_info(config).batch_multiple, parts = batch / multiple;
+  const std::string has = concat("--batch-size ", batch, " has ", parts,
+                                 multiple == 1 ? " images" : " pairs of images");
+  if (config.loop.shards == 0) {
+    return check_usage(processes <= parts, has, ", fewer than ", processes,
+                       " processes; a larger batch fits");
+  }
+  std::int64_t most = 1, fewest = 1;  // shards that have images, shards for these processes
+  while (2 * most <= parts) most *= 2;
+  while (fewest < processes) fewest *= 2;
+  check_usage(fewest <= most, has, ", not enough for ", processes, " processes; at least ",
+              "--batch-size ", fewest * multiple, " is, or start at most ", most);
+  const std::int64_t shards = config.loop.shards, usual = std::clamp<std::int64_t>(8, fewest, most);
+  check_usage(
+      processes <= shards, "--shards: got ", shards, " for ", processes,
+      " processes, expected at least as many; --shards ", usual, " is for up to ", usual,
+      " processes. A run keeps the number that it began with, but for --shards 0: with it, ",
+      "any number of processes continues a run, and sums depend on that number");
+  check_usage(shards <= parts, has, ", fewer than ", shards, " shards; --shards ", most, " fits");
 }
 
 ResolvedRun resolve_run(const std::vector<Setting>& flags, const RunDefaults& defaults) {
@@ -207,6 +235,7 @@ ResolvedRun resolve_run(const std::vector<Setting>& flags, const RunDefaults& de
   if (is_new) {
     keep_model_args(run.start, config);
     if (!is_given("shards")) choose_shards(config, defaults.processes);
+    if (!is_given("decay-epochs")) fit_decay(config, run.notices);
   } else {
     compare(*before, config, state, run.notices);
     choose_output(config, state);

@@ -29,8 +29,9 @@ struct ResolvedRun {
 };
 
 /// Throws UsageError on unknown settings, values out of range and contradictory settings. Throws
-/// Error if --output already contains a run (naming --resume auto), if the state to resume is
-/// missing or unreadable, or if a setting that a state depends on was changed. The data set "auto"
+/// Error if --output already contains a run (naming --resume auto) or other files to keep, see
+/// new_folder.h, if the state to resume is missing or unreadable, or if a setting that a state
+/// depends on was changed. The data set "auto"
 /// becomes the one found in --data-dir. A new run on a single folder of classes holds out a tenth
 /// for validation.
 [[nodiscard]] ResolvedRun resolve_run(const std::vector<Setting>& flags,

@@ -15,6 +15,7 @@
 #include "models/checkpoints/pretrained.h"
 #include "models/registry.h"
 #include "ops/matmul.h"
+#include "train/start/data_origin.h"
 #include "train/start/latent_training.h"
 #include "train/start/tasks.h"
 
@@ -137,6 +138,7 @@ Trainer make_trainer(const TrainConfig& config, Datasets data, std::unique_ptr<M
   if (data.test != nullptr) task->require_evaluable(*data.test);
   TrainerOptions options = trainer_options(config);
   options.processes = &processes;
+  if (data.test != nullptr) options.settings = settings_with_origin(config, *data.test);
   return {std::move(options), std::move(data), std::move(model), std::move(task)};
 }
 

@@ -125,6 +125,7 @@ TrainConfig saved_config(std::string_view json, const std::string& where) {
   config.task->precede_settings();
   apply_settings(config, settings_in_json(fields_of(config), json, where, settings_of_others(task),
                                           OthersAre::ignored));
+  find_data_folder(json, config);
   return config;
 }
 

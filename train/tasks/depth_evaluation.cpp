@@ -52,6 +52,15 @@ void measure_batch(const std::vector<DepthProtocol>& protocols, const DepthBasel
   }
 }
 
+/// The first picture that is not broken: the loader counts those that are.
+Sample first_readable(const Dataset& dataset) {
+  for (std::int64_t i = 0;; ++i) try {
+      return dataset.get(i);
+    } catch (const ImageError&) {
+      if (i + 1 >= dataset.size()) throw;
+    }
+}
+
 void require_raw(bool has_raw_depth) {
   check(has_raw_depth, "--protocol raw: the data set has no raw depth, expected a map \"",
         kRawDepth, "\"; use filled");
@@ -102,7 +111,7 @@ Tensor depths_of(const Batch& batch, DepthSource source) {
 }
 
 void require_depths(const Dataset& dataset, const std::vector<DepthProtocol>& protocols) {
-  const Sample sample = dataset.get(0);
+  const Sample sample = first_readable(dataset);
   check(find_map(sample, kDepth) != nullptr,
         "--dataset: its pictures have no depth; expected rooms, or pictures with depth maps");
   for (const DepthProtocol& protocol : protocols) {

@@ -108,6 +108,25 @@ std::vector<ShownBox> shown_boxes(const std::vector<FoundObject>& found, std::in
   return boxes;
 }
 
+/// A scene of a data set and the boxes of its objects.
+struct ShownScene {
+  std::int64_t index;
+  ShownImage image;
+  std::vector<ShownBox> boxes;
+};
+
+/// Those of the first `count` scenes that are not broken, which the evaluation has reported.
+std::vector<ShownScene> readable_scenes(const Dataset& dataset, std::int64_t count) {
+  std::vector<ShownScene> scenes;
+  for (std::int64_t i = 0; i < count; ++i) try {
+      const Sample sample = dataset.get(i);
+      scenes.push_back({i, ShownImage(sample.image), shown_boxes(sample.targets)});
+    } catch (const ImageError&) {
+      continue;
+    }
+  return scenes;
+}
+
 StoredSize sizes_of(const std::shared_ptr<const DetectionSet>& images) {
   return [images](std::int64_t index) { return images->stored_size(index); };
 }
@@ -205,20 +224,19 @@ std::optional<Image> Detection::picture(const std::shared_ptr<const Dataset>& da
   few.batch_size = std::min(kScenesShown, dataset->size());
   few.on_batch = [](std::int64_t) { return false; };
   const FoundObjects found = find_objects(model_, dataset, few, sizes_of(images));
-  std::vector<Sample> samples;
-  std::vector<ShownImage> shown;
+  const std::vector<ShownScene> shown = readable_scenes(*dataset, few.batch_size);
+  if (shown.empty()) return {};
   ImageSize whole;
-  for (std::int64_t i = 0; i < few.batch_size; ++i) {
-    samples.push_back(dataset->get(i));
-    shown.emplace_back(samples.back().image);
-    const ImageSize size = shown.back().size();
+  for (const ShownScene& scene : shown) {
+    const ImageSize size = scene.image.size();
     whole = {std::max(whole.height, size.height), std::max(whole.width, size.width)};
   }
   std::vector<Image> tiles(2 * shown.size());
   for (std::size_t i = 0; i < shown.size(); ++i) {
-    tiles[i] = shown[i].with(shown_boxes(samples[i].targets), whole);
-    tiles[shown.size() + i] = shown[i].with(
-        shown_boxes(found.objects, static_cast<std::int64_t>(i), options_.threshold), whole);
+    const ShownScene& scene = shown[i];
+    tiles[i] = scene.image.with(scene.boxes, whole);
+    tiles[shown.size() + i] =
+        scene.image.with(shown_boxes(found.objects, scene.index, options_.threshold), whole);
   }
   return picture_grid(tiles, std::ssize(shown));
 }
