@@ -40,7 +40,11 @@ fs::path newest_run() {
   return newest;
 }
 
-bool is_run(const fs::path& folder) { return fs::exists(RunPaths{folder}.weights("last")); }
+/// A copy of a run may have its best weights alone.
+bool is_run(const fs::path& folder) {
+  const RunPaths run{folder};
+  return fs::exists(run.weights("last")) || fs::exists(run.weights("best"));
+}
 
 /// A run keeps averages in a file of their own, other programs in the same file.
 WeightsKey key_of(const LoadRequest& request) {

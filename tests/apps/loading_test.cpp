@@ -153,6 +153,20 @@ TEST_CASE("the images of a run are those of its settings") {
   CHECK_FALSE(load_run(folder, settings.dump()).data.val_rule);
 }
 
+TEST_CASE("a copy of a run without its last weights is that run, with its images") {
+  const TemporaryFolder folder;
+  const RunPaths run{folder.path()};
+  const json settings{{"model", "vit_tiny_patch16_32"}, {"dataset", "folder"}, {"seed", 7}};
+  static_cast<void>(load_run(folder, settings.dump()));
+  std::filesystem::rename(run.weights("last"), run.weights("best"));
+  LoadRequest request = request_for(folder.path());
+  const LoadedModel loaded = load_trained(request);
+  CHECK(loaded.weights == run.weights("best"));
+  CHECK(loaded.data.name == "folder");
+  CHECK(loaded.data.val_seed == 7);
+  CHECK(is_checkpoint(folder.path()));
+}
+
 TEST_CASE("weights without their run's folder know what was held out") {
   const TemporaryFolder folder;
   const auto file = folder / "copied.safetensors";
