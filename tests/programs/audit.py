@@ -127,9 +127,9 @@ def check_ends(checks, folder):
     (old / "steps.jsonl").write_text("".join(json.dumps(line) + "\n" for line in steps_of(run)))
     checks.answer("a log without them is audited as before", 0, ["all 2 fingerprints of the steps 5 to 10 agree"], old,
                   "--steps", "5-10")
-    checks.train(run, "--resume", "auto", "--max-steps", "14")
+    checks.train(run, "--resume", "auto", "--epochs", "2", "--max-steps", "13")
     lines = [line["step"] for line in log_lines_of(run) if "fingerprint" in line]
-    checks.that("a run that continues drops the end that is none", lines == [5, 7, 10, 14], lines)
+    checks.that("a run that continues drops the end that is none", lines == [5, 7, 10, 13], lines)
 
 
 def check_tasks(checks, folder, all_processes):
