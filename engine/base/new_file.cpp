@@ -3,6 +3,8 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -12,6 +14,7 @@
 #include <system_error>
 #include <utility>
 
+#include "engine/base/error.h"
 #include "engine/base/posix_calls.h"
 
 namespace fovea {
@@ -50,7 +53,8 @@ void remove_stale_temporaries(const fs::path& path) {
 
 }  // namespace
 
-NewFile::NewFile(fs::path path) : path_(std::move(path)) {
+NewFile::NewFile(fs::path path, Unfinished unfinished)
+    : path_(std::move(path)), unfinished_(unfinished) {
   std::error_code ignored;
   const fs::file_status status = fs::status(path_, ignored);
   if (fs::is_directory(status)) fail_errno("write", path_, EISDIR);
@@ -59,6 +63,10 @@ NewFile::NewFile(fs::path path) : path_(std::move(path)) {
   if (!fs::exists(status) || fs::is_regular_file(status)) {
     target_ = fs::canonical(path_, ignored);  // resolves a symbolic link, so that it stays
     if (target_.empty()) target_ = path_;
+    if (unfinished_ == Unfinished::kept) {
+      open_kept();
+      return;
+    }
     remove_stale_temporaries(target_);
     temporary_ = temporary_beside(target_);
     flags |= O_CREAT | O_TRUNC | O_NOFOLLOW;
@@ -67,9 +75,29 @@ NewFile::NewFile(fs::path path) : path_(std::move(path)) {
   if (!file_.is_open()) fail_errno("write", path_);
 }
 
+void NewFile::open_kept() {
+  temporary_ = target_.string() + ".partial";
+  file_ = Descriptor(::open(temporary_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666));
+  if (!file_.is_open()) fail_errno("write", temporary_);
+  // Some network file systems have no locks; there the user sees to it.
+  const bool is_taken = ::flock(file_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  struct stat opened = {}, named = {};
+  if (::fstat(file_.get(), &opened) != 0) fail_errno("write", temporary_);
+  // The process that wrote it may have finished, and so renamed, it after open().
+  const bool is_renamed = ::stat(temporary_.c_str(), &named) != 0 || named.st_ino != opened.st_ino;
+  if (is_taken || is_renamed) {
+    const fs::path taken = std::exchange(temporary_, {});
+    fail(taken.string(), ": another process is writing it; wait until it ends");
+  }
+  size_ = static_cast<std::uint64_t>(opened.st_size);
+  if (::lseek(file_.get(), 0, SEEK_END) < 0) fail_errno("write", temporary_);
+}
+
 NewFile::~NewFile() {
+  if (temporary_.empty()) return;
   std::error_code ignored;
-  if (!temporary_.empty()) fs::remove(temporary_, ignored);
+  const bool is_kept = unfinished_ == Unfinished::kept && fs::file_size(temporary_, ignored) > 0;
+  if (!is_kept) fs::remove(temporary_, ignored);
 }
 
 void NewFile::append(std::string_view content) {
@@ -87,6 +115,18 @@ void NewFile::write_at(std::uint64_t offset, std::string_view content) {
       offset += static_cast<std::uint64_t>(written);
     }
   }
+}
+
+void NewFile::truncate(std::uint64_t size) {
+  const auto end = static_cast<off_t>(size);
+  if (::ftruncate(file_.get(), end) != 0 || ::lseek(file_.get(), end, SEEK_SET) < 0) {
+    fail_errno("write", path_);
+  }
+  size_ = size;
+}
+
+void NewFile::sync() {
+  if (::fdatasync(file_.get()) != 0 && errno != EINVAL) fail_errno("write", path_);
 }
 
 void NewFile::finish() {

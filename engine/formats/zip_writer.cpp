@@ -8,6 +8,7 @@
 
 #include "engine/base/crc32.h"
 #include "engine/base/error.h"
+#include "engine/base/files.h"
 #include "engine/base/json.h"
 
 namespace fovea {
@@ -52,21 +53,52 @@ std::string common_part(std::uint32_t crc, std::uint32_t size, std::size_t name,
 
 }  // namespace
 
-ZipWriter::ZipWriter(const std::filesystem::path& path, std::uint64_t wide_from)
-    : context_(path.string()), wide_from_(wide_from), file_(path) {}
+ZipWriter::ZipWriter(const std::filesystem::path& path, Unfinished unfinished,
+                     std::uint64_t wide_from)
+    : context_(path.string()), wide_from_(wide_from), file_(path, unfinished) {}
 
 std::uint32_t ZipWriter::narrow(std::uint64_t value) const {
   return is_wide(value) ? kInZip64Field : static_cast<std::uint32_t>(value);
 }
 
-void ZipWriter::begin(const std::string& name, std::uint64_t size) {
+void ZipWriter::open(const Member& member) {
   end_member();
-  check(name.size() <= std::numeric_limits<std::uint16_t>::max(), context_,
-        ": the name of a member ", "has ", name.size(), " bytes, expected at most 65535");
-  members_.push_back({name, file_.size(), size});
-  left_ = size;
+  check(member.name.size() <= std::numeric_limits<std::uint16_t>::max(), context_,
+        ": the name of a member ", "has ", member.name.size(), " bytes, expected at most 65535");
+  members_.push_back(member);
+  left_ = member.size;
   is_open_ = true;
+}
+
+void ZipWriter::begin(const std::string& name, std::uint64_t size) {
+  open({name, size, file_.size()});
   file_.append(header_of(members_.back()));
+}
+
+std::uint64_t ZipWriter::resume(const Member& member, std::string_view head, std::uint64_t unit) {
+  open({member.name, member.size});
+  const std::string start = header_of(members_.back()) + std::string(head);
+  left_ -= head.size();
+  members_.back().crc = crc32(head);
+  if (file_.size() < start.size()) {
+    file_.truncate(0);
+    file_.append(start);
+    return 0;
+  }
+  const InputFile kept(file_.unfinished_path());
+  std::string found = kept.text_at(0, start.size());
+  found.replace(kChecksumAt, 4, 4, '\0');  // a killed process may have completed it
+  check(found == start, file_.unfinished_path().string(),
+        ": was begun for another file; remove it to begin anew");
+  const std::uint64_t units = std::min(file_.size() - start.size(), left_) / unit;
+  const std::uint64_t end = start.size() + units * unit;
+  constexpr std::uint64_t kAtOnce = 1 << 20;
+  for (std::uint64_t at = start.size(); at < end; at += kAtOnce) {
+    members_.back().crc = crc32(kept.text_at(at, std::min(kAtOnce, end - at)), members_.back().crc);
+  }
+  file_.truncate(end);
+  left_ -= units * unit;
+  return units;
 }
 
 void ZipWriter::append(std::string_view bytes) {

@@ -16,20 +16,26 @@ namespace fovea {
 /// afterwards.
 class ZipWriter {
  public:
+  struct Member {
+    std::string name;
+    std::uint64_t size = 0, offset = 0;
+    std::uint32_t crc = 0;
+  };
+
   /// Sizes and offsets from `wide_from` on take the zip64 form; only tests need a smaller limit.
-  explicit ZipWriter(const std::filesystem::path& path, std::uint64_t wide_from = kMax32);
+  explicit ZipWriter(const std::filesystem::path& path, Unfinished unfinished = Unfinished::removed,
+                     std::uint64_t wide_from = kMax32);
 
   /// Begins a member of exactly `size` bytes. The previous one must be complete.
   void begin(const std::string& name, std::uint64_t size);
+  /// Begins the first member, which starts with `head` and goes on in units of `unit` bytes, or
+  /// continues it where a kept file ends. Returns the number of whole units that the file has, at
+  /// most those of the member; what follows them is cut off. Throws if the file begins otherwise.
+  std::uint64_t resume(const Member& member, std::string_view head, std::uint64_t unit);
   void append(std::string_view bytes);
   void finish();
 
  private:
-  struct Member {
-    std::string name;
-    std::uint64_t offset = 0, size = 0;
-    std::uint32_t crc = 0;
-  };
   static constexpr std::uint64_t kMax32 = 0xffffffff;
 
   [[nodiscard]] std::string header_of(const Member& member) const;
@@ -37,6 +43,7 @@ class ZipWriter {
   [[nodiscard]] std::string end_records(std::uint64_t start) const;
   [[nodiscard]] bool is_wide(std::uint64_t value) const { return value >= wide_from_; }
   [[nodiscard]] std::uint32_t narrow(std::uint64_t value) const;
+  void open(const Member& member);
   void end_member();
 
   std::string context_;

@@ -105,7 +105,7 @@ TEST_CASE("zip64 records: sizes, offsets and the directory") {
   for (const std::uint64_t limit : {1, 40, 200, 1000}) {
     CAPTURE(limit);
     const auto path = folder / std::to_string(limit);
-    ZipWriter writer(path, limit);
+    ZipWriter writer(path, Unfinished::removed, limit);
     for (const char* const name : {"a", "b", "c"}) {
       writer.begin(name, 60);
       writer.append(std::string(60, name[0]));
@@ -120,6 +120,54 @@ TEST_CASE("zip64 records: sizes, offsets and the directory") {
     }
     CHECK(members.at("empty").data_size == 0);
   }
+}
+
+TEST_CASE("an array that a killed process began is continued, at its last whole row") {
+  const TemporaryFolder folder;
+  const auto path = folder / "a.npz", partial = folder / "a.npz.partial";
+  const Tensor labels = from_values({3}, {3, -7, 1}, {DType::i64, {}});
+  const auto write = [&](NpzWriter& writer, std::int64_t rows) {
+    writer.append(bytes_of(std::string("abcdef").substr(static_cast<std::size_t>(2 * rows))));
+    writer.add("arr_1", labels);
+    writer.finish();
+  };
+  {
+    NpzWriter whole(folder / "whole.npz");
+    whole.begin("arr_0", StoredType::u8, {3, 2});
+    write(whole, 0);
+  }
+  const std::string expected = read_file(folder / "whole.npz");
+  const auto head = expected.find("abcdef");
+  for (const std::size_t kept :
+       {std::size_t{0}, std::size_t{20}, head, head + 3, head + 6, expected.size()}) {
+    CAPTURE(kept);
+    write_file_atomically(partial, expected.substr(0, kept));
+    NpzWriter writer(path, Unfinished::kept);
+    const std::int64_t rows = writer.resume("arr_0", StoredType::u8, {3, 2});
+    CHECK(
+        rows ==
+        (kept < head ? 0 : static_cast<std::int64_t>(std::min<std::size_t>((kept - head) / 2, 3))));
+    CHECK(contains(message_of([&] { NpzWriter other(path, Unfinished::kept); }),
+                   "another process is writing it"));
+    write(writer, rows);
+    CHECK(read_file(path) == expected);
+    CHECK_FALSE(std::filesystem::exists(partial));
+  }
+}
+
+TEST_CASE("content that is kept is not continued as another array") {
+  const TemporaryFolder folder;
+  {
+    NpzWriter writer(folder / "a.npz", Unfinished::kept);
+    CHECK(writer.resume("arr_0", StoredType::u8, {3, 2}) == 0);
+    writer.append(bytes_of("ab"));
+  }
+  CHECK(std::filesystem::exists(folder / "a.npz.partial"));
+  NpzWriter writer(folder / "a.npz", Unfinished::kept);
+  CHECK(contains(message_of([&] {
+                   (void)writer.resume("arr_0", StoredType::u8, {4, 2});
+                 }),
+                 "was begun for another file"));
 }
 
 TEST_CASE("more members than 16 bits count") {

@@ -42,6 +42,15 @@ void NpzWriter::begin(const std::string& name, StoredType type, const Shape& sha
   zip_.append(header);
 }
 
+std::int64_t NpzWriter::resume(const std::string& name, StoredType type, const Shape& shape) {
+  const std::string header = npy_header(type, shape);
+  const std::uint64_t bytes = NumpyLayout{type, shape}.bytes();
+  check(shape.numel() > 0, "npz: an array that is resumed has elements, got shape ", shape);
+  const std::uint64_t row = bytes / static_cast<std::uint64_t>(shape[0]);
+  return static_cast<std::int64_t>(
+      zip_.resume({name + ".npy", header.size() + bytes}, header, row));
+}
+
 void NpzWriter::append(std::span<const std::byte> elements) {
   zip_.append({reinterpret_cast<const char*>(elements.data()), elements.size()});
 }
