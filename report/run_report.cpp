@@ -15,6 +15,7 @@
 #include "report/page.h"
 #include "train/loop/evaluation_pass.h"
 #include "train/run/weights_info.h"
+#include "train/start/latent_training.h"
 #include "train/start/setup.h"
 #include "train/start/tasks.h"
 
@@ -102,7 +103,11 @@ EvaluatedImages evaluate_classifier(Run& run, const std::shared_ptr<const Datase
 /// Adds the scores of any other task.
 EvaluatedImages evaluate_task(Run& run, const std::shared_ptr<const Dataset>& test,
                               const EvaluateOptions& how, RunPage& page) {
+  take_kept_vae(run.config, run.paths.folder);
   const auto task = make_task(run.config, *run.model);
+  if (const auto& latents = task->info().latents) {
+    require_vae_of_run(run.paths.folder, *latents);
+  }
   const EvaluationResult evaluated = task->evaluate(test, how);
   require_whole(evaluated.pass);
   const Scores scores = task->scores(evaluated);

@@ -2,6 +2,7 @@
 #include "apps/common/picture_decoder.h"
 
 #include "engine/base/error.h"
+#include "train/tasks/kept_vae.h"
 
 namespace fovea {
 namespace {
@@ -29,7 +30,9 @@ PictureDecoder::PictureDecoder(const LoadedModel& trained, const std::string& va
   }
   check_usage(!makes_pixels(trained), "--vae: got ", vae, ", but ", model,
               " makes pixels, not latents");
-  encoder_.emplace(vae, trained.model->device(),
+  std::filesystem::path weights = vae;
+  if (latents) weights = vae_with_hash(vae, latents->hash);
+  encoder_.emplace(weights, trained.model->device(),
                    latents ? std::optional(latents->scale) : std::nullopt);
   const std::int64_t own = encoder_->config().latent_channels;
   check_usage(own == channels, "--vae: ", vae, " has latents of ", own, " channels, but ", model,

@@ -167,6 +167,7 @@ class ReadyRun {
   }
   /// On resume, files of initial weights are not read, as the state replaces them.
   static Trainer first_trainer(ResolvedRun& run, const Datasets& data, Communicator& processes) {
+    if (!run.state.empty()) take_kept_vae(run.config, run_of_state(run.state));
     const TrainConfig& config = run.config;
     const Dataset& dataset = *data.train;
     std::unique_ptr<Model> model = build_model(config, dataset, run.notices);
@@ -176,6 +177,7 @@ class ReadyRun {
                          latents_of(dataset, task->info())};
       set_initial_weights(config.weights, start, *model, run.notices);
       note_leak(config, *data.test, run.notices);
+      keep_vae_of(config, task->info(), run.notices);
     }
     return make_trainer(config, data, std::move(model), std::move(task), processes);
   }

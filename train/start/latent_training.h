@@ -36,4 +36,9 @@ void require_vae_of(const Metadata& metadata, const std::string& where,
 /// The same for the last weights in the folder of a run that is resumed.
 void require_vae_of_run(const std::filesystem::path& folder, const LatentSource& latents);
 
+/// Keeps the weights of the VAE that encodes a run's images, see keep_vae(); a failure is a notice.
+void keep_vae_of(const TrainConfig& config, const TaskInfo& task, Notices& notices);
+/// Lets a resumed run take the kept weights of the VAE that its last weights were trained with.
+void take_kept_vae(TrainConfig& config, const std::filesystem::path& folder);
+
 }  // namespace fovea
