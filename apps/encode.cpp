@@ -1,18 +1,22 @@
 // encode: writes a VAE's latents of a data set as one file, for train_diffusion.
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cmath>
-#include <cstdio>
 #include <filesystem>
+#include <numeric>
 
 #include "apps/common/cli.h"
 #include "apps/common/progress_line.h"
 #include "apps/common/signals.h"
+#include "apps/encode_request.h"
 #include "data/geometry/adm_crop.h"
+#include "data/image_list.h"
 #include "data/loading/loader.h"
-#include "data/sources/packed/latent_file.h"
+#include "data/sources/image_subset.h"
+#include "data/sources/packed/latent_writer.h"
+#include "data/sources/verify.h"
 #include "engine/autograd.h"
+#include "engine/base/sha256.h"
 #include "engine/base/text.h"
 #include "engine/device.h"
 #include "engine/parallel.h"
@@ -20,49 +24,12 @@
 #include "models/checkpoints/vae_file.h"
 #include "ops/arithmetic.h"
 #include "ops/reduce.h"
+#include "ops/view.h"
+#include "train/run/image_lists.h"
+#include "train/tasks/kept_vae.h"
 
 namespace fovea::programs {
 namespace {
-
-struct EncodeRequest {
-  DatasetOptions data;
-  std::string data_dir, split = "train", vae, output, crop = "adm", device = "cpu",
-                        precision = "f32";
-  std::int64_t img_size = 0, batch_size = 8, workers = 2, threads = 0;
-  double scaling_factor = 0;
-  bool flips = true, overwrite = false;
-};
-
-Fields fields_of(EncodeRequest& r) {
-  Fields fields;
-  FieldGroup data(fields, "Data");
-  data.choice("dataset", &r.data.name, "data set to encode", dataset_names());
-  data.add("data-dir", &r.data_dir, "data folder (default: $FOVEA_DATA, else ./datasets)");
-  data.choice("split", &r.split, "which images", {"train", "val"});
-  data.add("train-split", &r.data.train_split, "see ./run train_imagenet --help");
-  data.add("val-split", &r.data.val_split, "test images, in the forms of train-split");
-  data.add("class-map", &r.data.class_map, "file of class names, one per line, in label order");
-  data.number("fraction", &r.data.fraction, "fraction of each class's training images to use",
-              {1e-9, 1});
-  data.number("img-size", &r.img_size, "side of the square images; 0: the VAE's", {0, 16384});
-  data.choice("crop", &r.crop,
-              "how images become squares: ADM's centre crop, or a bicubic resize of the whole",
-              {"adm", "stretch"});
-  data.add("flips", &r.flips, "also encode the mirrored images");
-  FieldGroup encode(fields, "Encode");
-  encode.add("vae", &r.vae, "a run of train_vae, a folder of diffusers or a weights file");
-  encode.add("output", &r.output, "file to write, .safetensors");
-  encode.number("scaling-factor", &r.scaling_factor,
-                "factor for diffusion on these latents; 0: the VAE's", {0, 1e6});
-  encode.add("overwrite", &r.overwrite, "replace an existing file");
-  FieldGroup run(fields, "Run");
-  run.number("batch-size", &r.batch_size, "images at a time", {1, 65536});
-  run.number("workers", &r.workers, "threads that decode images", {0, 256});
-  run.number("threads", &r.threads, "threads; 0: all", {0, 1024});
-  run.add("device", &r.device, "cpu, cuda or cuda:N");
-  run.choice("precision", &r.precision, "precision of the activations", {"f32", "bf16"});
-  return fields;
-}
 
 /// The side of the images: the flag's, or the VAE's.
 std::int64_t side_of(const EncodeRequest& r, const VaeConfig& c) {
@@ -94,6 +61,24 @@ Tensor mirrored(const Tensor& images) {
   return flipped;
 }
 
+/// The images from `first` on.
+std::shared_ptr<const Dataset> images_from(const std::shared_ptr<const Dataset>& images,
+                                           std::int64_t first) {
+  std::vector<std::int64_t> rest(static_cast<std::size_t>(images->size() - first));
+  std::iota(rest.begin(), rest.end(), first);
+  return std::make_shared<ImageSubset<Dataset>>(images, std::move(rest), "");
+}
+
+/// What decides the latents beside the VAE and the preparation, so that a stopped call is continued
+/// with the same images.
+Metadata origin_of(const EncodeRequest& r, const Dataset& images) {
+  Sha256 list;
+  list.add(format_image_list(image_list(images)));
+  Metadata origin{{"images", list.finish()}};
+  if (r.precision != "f32") origin["precision"] = r.precision;
+  return origin;
+}
+
 /// Mean and deviation of the latents that moments describe.
 class LatentStatistics {
  public:
@@ -104,6 +89,7 @@ class LatentStatistics {
     squares_ += ops::sum(mean * mean + variance).item();
     count_ += static_cast<double>(mean.numel());
   }
+  [[nodiscard]] bool is_empty() const { return count_ == 0; }
   [[nodiscard]] double mean() const { return sum_ / count_; }
   [[nodiscard]] double deviation() const { return std::sqrt(squares_ / count_ - mean() * mean()); }
 
@@ -128,54 +114,96 @@ class Encoding {
     info_.has_flipped = request.flips;
     info_.classes = images_->class_names();
     if (info_.classes.empty()) info_.classes = {"image"};
+    info_.others = origin_of(request, *images_);
     ctx_.activations = parse_dtype(request.precision);
   }
 
-  /// Writes the file. Returns false, without a file, if a signal stopped it.
+  /// Writes the file. Returns false if a signal stopped it: the next call continues.
   bool run() {
     const NoGrad no_grad;
-    const std::int64_t side = side_of(request_, vae_.model->config());
-    Loader loader(
-        images_, pipeline_for(request_, side),
-        evaluation_loader_options(request_.batch_size, static_cast<int>(request_.workers)));
-    LatentWriter writer(request_.output, info_, images_->size());
-    const auto start = std::chrono::steady_clock::now();
-    for (std::int64_t done = 0; loader.has_next();) {
-      const Batch batch = loader.next();
-      add(batch, writer);
-      done += batch.size();
-      show(done, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-      if (SignalRequest::pending() != 0) return false;
+    LatentWriter writer(request_.output, info_, images_->size(), request_.overwrite);
+    start_ = writer.done();
+    if (start_ > 0) {
+      line_.print(concat(
+          "note: continues ", request_.output, ".partial after ", start_, " of ", images_->size(),
+          " images",
+          writer.left_out() > 0 ? concat(", ", writer.left_out(), " of them left out") : ""));
     }
-    writer.finish();
-    return true;
+    const bool is_complete = start_ == images_->size() || add_all(writer);
+    left_out_ = writer.left_out();
+    is_complete ? writer.finish() : writer.commit();
+    if (is_complete) return true;
+    line_.print(concat("stopped   after ", writer.done(), " of ", images_->size(),
+                       " images; the same command continues"));
+    return false;
   }
 
   void report() const {
+    const std::string text =
+        concat("wrote ", request_.output, ": ", images_->size() - left_out_, " images",
+               left_out_ > 0 ? concat(" (", left_out_, " broken ones left out)") : "",
+               ", latents of ", info_.channels, "x", to_string(info_.size));
+    if (statistics_.is_empty()) return line_.print(text);
     const double deviation = statistics_.deviation(), scaled = deviation * info_.source.scale;
-    line_.print(concat("wrote ", request_.output, ": ", images_->size(), " images, latents of ",
-                       info_.channels, "x", to_string(info_.size), ", mean ",
-                       short_text(statistics_.mean()), ", standard deviation ",
-                       short_text(deviation), ", scaled ", short_text(scaled)));
+    line_.print(concat(text, ", mean ", general_text(statistics_.mean(), 4),
+                       ", standard deviation ", general_text(deviation, 4), ", scaled ",
+                       general_text(scaled, 4), start_ > 0 ? " (of the images of this call)" : ""));
     if (scaled > 0.5 && scaled < 2) return;
     line_.print(
         concat("note: diffusion expects scaled latents with a standard deviation of about "
                "1; --scaling-factor ",
-               short_text(1 / deviation), " gives that"));
+               general_text(1 / deviation, 4), " gives that"));
   }
 
  private:
-  static std::string short_text(double x) {  // four digits
-    std::array<char, 32> text{};
-    std::snprintf(text.data(), text.size(), "%.4g", x);
-    return text.data();
+  /// Returns false if a signal stopped it.
+  bool add_all(LatentWriter& writer) {
+    const std::int64_t side = side_of(request_, vae_.model->config());
+    LoaderOptions options =
+        evaluation_loader_options(request_.batch_size, static_cast<int>(request_.workers));
+    options.bad_images.then = OnBadImage::drop;
+    Loader loader(images_from(images_, start_), pipeline_for(request_, side), options);
+    const auto start = std::chrono::steady_clock::now();
+    const std::int64_t rest = images_->size() - start_;
+    for (std::int64_t seen = 0; loader.has_next();) {
+      const Batch batch = loader.next();
+      report_broken(loader.take_bad_images(), writer.left_out());
+      seen = std::min(seen + request_.batch_size, rest);
+      add(batch, writer);
+      writer.leave_out(start_ + seen - writer.done());
+      show(seen, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+      if (SignalRequest::pending() != 0) return false;
+    }
+    return true;
   }
 
+  /// Broken images lack in the batch, and are left out of the file.
   void add(const Batch& batch, LatentWriter& writer) {
+    if (batch.size() == 0) return;
     const Tensor moments = moments_of(batch.images);
     const Tensor flipped = info_.has_flipped ? moments_of(mirrored(batch.images)) : Tensor();
-    writer.add(moments, flipped, batch.labels);
+    for (std::int64_t row = 0; row < batch.size(); ++row) {
+      const auto rows = [&](const Tensor& all) {
+        return all.defined() ? ops::slice(all, 0, row, row + 1).contiguous() : all;
+      };
+      const std::int64_t image = start_ + batch.indices.data<std::int64_t>()[row];
+      writer.leave_out(image - writer.done());
+      writer.add(rows(moments), rows(flipped), rows(batch.labels));
+    }
     statistics_.add(moments);
+  }
+
+  /// Throws if they are too many with those `before`. The file then lacks them, so that the next
+  /// call reads them again.
+  void report_broken(const std::vector<BrokenImage>& broken, std::int64_t before) {
+    const std::int64_t all = images_->size(), count = before + std::ssize(broken);
+    for (const BrokenImage& image : broken) line_.print("left out: " + image.message);
+    if (broken.empty() ||
+        static_cast<double>(count) <= request_.bad_image_limit() * static_cast<double>(all)) {
+      return;
+    }
+    throw TooManyBadImages(concat("encode: ", count, " of ", all,
+                                  " images are broken, the last: ", broken.back().message));
   }
 
   Tensor moments_of(const Tensor& images) const {
@@ -187,7 +215,7 @@ class Encoding {
   void show(std::int64_t done, double seconds) {
     line_.update({.label = "encoding",
                   .done = done,
-                  .total = images_->size(),
+                  .total = images_->size() - start_,
                   .seconds = seconds,
                   .img_s = static_cast<double>(done) / std::max(seconds, 1e-9),
                   .note = {}});
@@ -198,16 +226,22 @@ class Encoding {
   std::shared_ptr<const Dataset> images_;
   ProgressLine& line_;
   LatentInfo info_;
-  LatentStatistics statistics_;
+  LatentStatistics statistics_;  ///< of the images of this call
+  std::int64_t start_ = 0, left_out_ = 0;
   Context ctx_;
 };
 
-void check_request(const EncodeRequest& r) {
-  check_usage(!r.vae.empty(),
-              "encode: needs --vae, a run of train_vae, a folder of diffusers or a weights file");
-  check_usage(!r.output.empty(), "encode: needs --output FILE");
-  check(r.overwrite || !std::filesystem::exists(r.output), "--output: ", r.output,
-        " already exists; --overwrite replaces it");
+/// Lists the broken images. Returns the exit code.
+int verify(const Dataset& images, ProgressLine& line) {
+  const SignalRequest signals;
+  const std::vector<BrokenImage> broken = verify_dataset(images, [&](std::int64_t done) {
+    line.update({.label = "verifying", .done = done, .total = images.size(), .note = {}});
+    return SignalRequest::pending() == 0;
+  });
+  for (const BrokenImage& image : broken) line.print("broken: " + image.message);
+  line.print(concat(broken.size(), " of ", images.size(), " images are broken"));
+  if (SignalRequest::pending() != 0) return 128 + SignalRequest::pending();
+  return broken.empty() ? 0 : 1;
 }
 
 }  // namespace
@@ -231,16 +265,18 @@ int encode(int argc, char** argv) {
   const auto images =
       open_dataset(request.data, request.split == "train" ? Split::train : Split::test);
   if (!images->notice().empty()) line.print("note: " + images->notice());
+  if (request.verify_data) return verify(*images, line);
   const LoadedVae vae = load_vae(request.vae, {DType::f32, device});
   for (const std::string& note : vae.notes) {
     line.print(concat("note: ", vae.weights.string(), " ", note));
   }
+  if (const std::string failure = keep_vae(request.vae, vae.hash); !failure.empty()) {
+    line.print(concat("note: the weights of ", request.vae, " cannot be kept (", failure,
+                      "); if that run is continued, these latents lose their VAE"));
+  }
   Encoding encoding(request, vae, images, line);
   const SignalRequest signals;
-  if (!encoding.run()) {
-    line.print("stopped: nothing was written");
-    return 128 + SignalRequest::pending();
-  }
+  if (!encoding.run()) return 128 + SignalRequest::pending();
   encoding.report();
   return 0;
 }

@@ -8,6 +8,7 @@
 
 #include "data/image_list.h"
 #include "data/loading/training_images.h"
+#include "data/sources/packed/latent_writer.h"
 #include "engine/formats/safetensors.h"
 #include "tests/support/temporary_folder.h"
 
@@ -37,14 +38,20 @@ Tensor moments(std::int64_t first, std::int64_t count, double log_variance, doub
   return x;
 }
 
+/// Even images are cats, odd ones dogs.
+Tensor labels_of(std::int64_t first, std::int64_t count) {
+  Tensor labels = empty({count}, {DType::i64, {}});
+  for (std::int64_t i = 0; i < count; ++i) labels.data<std::int64_t>()[i] = (first + i) % 2;
+  return labels;
+}
+
 void write(const std::filesystem::path& path, double log_variance = -200,
            const LatentInfo& what = info()) {
   LatentWriter writer(path, what, kImages);
   for (const auto& [first, count] : {std::pair(0, 4), std::pair(4, 2)}) {
-    Tensor labels = empty({count}, {DType::i64, {}});
-    for (int i = 0; i < count; ++i) labels.data<std::int64_t>()[i] = (first + i) % 2;
     writer.add(moments(first, count, log_variance, 0),
-               what.has_flipped ? moments(first, count, log_variance, 100) : Tensor(), labels);
+               what.has_flipped ? moments(first, count, log_variance, 100) : Tensor(),
+               labels_of(first, count));
   }
   writer.finish();
 }
@@ -104,7 +111,7 @@ TEST_CASE("a file of latents keeps moments, labels, names and its VAE") {
   CHECK(latents.label(3) == 1);
 }
 
-TEST_CASE("a writer refuses other shapes and counts, and leaves no file behind") {
+TEST_CASE("a writer refuses other shapes and counts, and keeps what it has in another file") {
   const TemporaryFolder folder;
   {
     LatentWriter writer(folder / "a", info(), 3);
@@ -119,7 +126,77 @@ TEST_CASE("a writer refuses other shapes and counts, and leaves no file behind")
     CHECK(contains(message_of([&] { writer.add(m, m, labels); }), "got 4 images, expected 3"));
     CHECK(contains(message_of([&] { writer.finish(); }), "got 2 images, expected 3"));
   }
-  CHECK(std::filesystem::is_empty(folder.path()));
+  CHECK_FALSE(std::filesystem::exists(folder / "a"));
+  CHECK(std::filesystem::exists(folder / "a.partial"));
+}
+
+TEST_CASE("a file that a killed process began is continued after its last committed image") {
+  const TemporaryFolder folder;
+  write(folder / "whole");
+  {
+    LatentWriter writer(folder / "a", info(), kImages);
+    CHECK(writer.done() == 0);
+    writer.add(moments(0, 2, -200, 0), moments(0, 2, -200, 100), labels_of(0, 2));
+    writer.commit();
+    writer.add(moments(7, 2, -200, 0), moments(7, 2, -200, 100), labels_of(2, 2));
+    std::filesystem::copy_file(folder / "a.partial", folder / "killed");
+  }
+  std::filesystem::rename(folder / "killed", folder / "a.partial");
+  LatentWriter writer(folder / "a", info(), kImages);
+  CHECK(writer.done() == 2);
+  writer.add(moments(2, 4, -200, 0), moments(2, 4, -200, 100), labels_of(2, 4));
+  writer.finish();
+  CHECK(read_file(folder / "a") == read_file(folder / "whole"));
+  CHECK_FALSE(std::filesystem::exists(folder / "a.partial"));
+}
+
+TEST_CASE("images that cannot be read are left out of a file, also over several calls") {
+  const TemporaryFolder folder;
+  {
+    LatentWriter writer(folder / "a", info(), kImages);
+    writer.leave_out(1);
+    writer.add(moments(1, 2, -200, 0), moments(1, 2, -200, 100), labels_of(1, 2));
+    writer.commit();
+  }
+  {
+    LatentWriter writer(folder / "a", info(), kImages);
+    CHECK(writer.done() == 3);
+    CHECK(writer.left_out() == 1);
+    writer.leave_out(2);
+    writer.add(moments(5, 1, -200, 0), moments(5, 1, -200, 100), labels_of(5, 1));
+    writer.finish();
+  }
+  const LatentFile file(folder / "a");
+  REQUIRE(file.size() == 3);
+  std::vector<float> row(static_cast<std::size_t>(file.info().moments()));
+  for (const auto& [place, image] : {std::pair(0, 1), std::pair(1, 2), std::pair(2, 5)}) {
+    file.read(place, /*flipped=*/false, row);
+    CHECK(row[0] == static_cast<float>(image));
+    file.read(place, /*flipped=*/true, row);
+    CHECK(row[0] == static_cast<float>(image + 100));
+    CHECK(file.label(place) == image % 2);
+  }
+  CHECK_FALSE(std::filesystem::exists(folder / "a.partial"));
+}
+
+TEST_CASE("what was begun with other settings is not continued, whatever their sizes") {
+  const TemporaryFolder folder;
+  {
+    LatentWriter writer(folder / "a", info(), kImages);
+    writer.add(moments(0, 2, -200, 0), moments(0, 2, -200, 100), labels_of(0, 2));
+    writer.commit();
+  }
+  const std::string kept = read_file(folder / "a.partial");
+  LatentInfo other = info();
+  other.source.hash = "def456";
+  other.others["precision"] = "bf16";
+  CHECK(contains(message_of([&] { LatentWriter writer(folder / "a", other, kImages); }),
+                 "was begun with other settings (precision, vae_hash); repeat them"));
+  CHECK(contains(message_of([&] { LatentWriter writer(folder / "a", info(), 100'000); }),
+                 "other settings (labels, moments, moments_flipped)"));
+  CHECK(read_file(folder / "a.partial") == kept);
+  LatentWriter writer(folder / "a", other, kImages, /*replaces_others=*/true);
+  CHECK(writer.done() == 0);
 }
 
 TEST_CASE("latents: scale * mean without deviation, of the image or of its mirror image") {

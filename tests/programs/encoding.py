@@ -11,8 +11,8 @@ import subprocess
 import sys
 import time
 
-from checks import Checks, build_of
-from formats import read_safetensors
+from checks import Checks, build_of, problem_of_error
+from formats import png, read_safetensors
 from tiny_training import tiny_model
 
 
@@ -57,15 +57,48 @@ def check_same(checks, tensors):
 
 
 def check_stop(checks):
-    path = checks.folder / "stopped.safetensors"
-    process = subprocess.Popen([checks.build / "encode", "--dataset", "builtin", "--vae", checks.folder / "run", "--output",
-                                path], stdout=subprocess.PIPE, text=True)
-    time.sleep(1.5)
-    process.send_signal(signal.SIGINT)
-    said = process.communicate(timeout=60)[0]
-    left = [file.name for file in checks.folder.iterdir() if file.name.startswith("stopped") or ".tmp" in file.name]
-    checks.that("Ctrl-C leaves no file", process.returncode == 130 and not left and "stopped" in said,
-                (process.returncode, left, said))
+    """A call that is stopped or killed is continued; what is written in the end is what one call writes."""
+    path, partial = checks.folder / "stopped.safetensors", checks.folder / "stopped.safetensors.partial"
+    flags = ["--dataset", "builtin", "--fraction", "0.1", "--vae", checks.folder / "run", "--workers", "0", "--batch-size", "1"]
+    whole = checks.folder / "whole.safetensors"
+    checks.must_run("encode", *flags, "--output", whole)
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        process = subprocess.Popen([checks.build / "encode", *map(str, flags), "--output", path], stdout=subprocess.PIPE, text=True)
+        while process.poll() is None and not partial.exists():
+            time.sleep(0.02)
+        time.sleep(0.2)
+        process.send_signal(number)
+        said = process.communicate(timeout=60)[0]
+        checks.that(f"{number.name}: the file does not appear, its part stays", partial.exists() and not path.exists() and
+                    ("same command continues" in said) == (number == signal.SIGTERM), (process.returncode, said))
+    problem = problem_of_error(checks.run("encode", *flags, "--output", path, "--crop", "stretch"), "(preparation)", codes=[1])
+    checks.note("error: other settings than those of the part", problem)
+    said = checks.must_run("encode", *flags, "--output", path, "--batch-size", "5").stdout
+    checks.that("the next call continues", "note: continues" in said and not partial.exists(), said)
+    checks.that("the same bits as in one call", read_safetensors(path)[0] == read_safetensors(whole)[0])
+
+
+def check_broken(checks):
+    data = checks.folder / "data"
+    for k in range(5):
+        write = data / "train" / ("a" if k < 3 else "b") / f"{k}.png"
+        write.parent.mkdir(parents=True, exist_ok=True)
+        write.write_bytes(png([bytes((x * k + y) % 256 for x in range(96)) for y in range(32)]))
+    flags = ["--data-dir", data, "--vae", checks.folder / "run", "--output", checks.folder / "few.safetensors", "--batch-size", "2"]
+    whole = read_safetensors(checks.must_run("encode", *flags) and checks.folder / "few.safetensors")[0]
+    cut = data / "train/a/1.png"
+    cut.write_bytes(cut.read_bytes()[:60])
+    done = checks.run("encode", *flags, "--overwrite")
+    checks.that("a broken picture ends it by its name, and the finished file stays", done.returncode == 1 and "1.png" in done.stderr
+                and "--on-bad-image skip" in done.stderr and (checks.folder / "few.safetensors").exists(), done.stderr)
+    said = checks.must_run("encode", *flags, "--overwrite", "--on-bad-image", "skip").stdout
+    left = read_safetensors(checks.folder / "few.safetensors")[0]
+    row = len(whole["moments"].data) // 5
+    checks.that("skip leaves it out and says so", "4 images (1 broken ones left out)" in said and left["moments"].shape[0] == 4, said)
+    checks.that("the others keep their moments and labels", left["moments"].data == whole["moments"].data[:row] +
+                whole["moments"].data[2 * row:] and struct.unpack("<4q", left["labels"].data) == (0, 0, 1, 1))
+    done = checks.run("encode", "--data-dir", data, "--verify-data")
+    checks.that("--verify-data lists it", done.returncode == 1 and "1 of 5 images are broken" in done.stdout, done.stdout)
 
 
 def main():
@@ -75,6 +108,7 @@ def main():
         checks.that("originals and reconstructions after each epoch", (checks.folder / "run/pictures/epoch-0.png").exists())
         check_same(checks, check_file(checks))
         check_stop(checks)
+        check_broken(checks)
     return checks.exit_code()
 
 

@@ -5,12 +5,15 @@
 
 #include <nlohmann/json.hpp>
 
+#include "data/sources/packed/latent_writer.h"
+#include "engine/base/files.h"
 #include "engine/formats/safetensors.h"
 #include "models/registry.h"
 #include "tests/support/temporary_folder.h"
 #include "train/run/weights_info.h"
 #include "train/start/resolve.h"
 #include "train/start/tasks.h"
+#include "train/tasks/kept_vae.h"
 
 using namespace fovea;
 
@@ -78,4 +81,29 @@ TEST_CASE("weights keep the VAE of their latents, and refuse latents of another"
   weights_file(folder / "last.safetensors", *model, {}, {}).write();
   CHECK(read_weights_info(folder / "last.safetensors").latents == std::nullopt);
   CHECK_NOTHROW(require_vae_of_run(folder.path(), info("other").source));
+}
+
+TEST_CASE("weights of a VAE's run with which latents were made outlive its continuation") {
+  const TemporaryFolder folder;
+  const std::string hash(64, 'a');
+  write_file_atomically(folder / "config.json", "{}");
+  write_file_atomically(folder / "last.safetensors", "first");
+  CHECK(vae_with_hash(folder.path(), hash) == folder.path());
+  CHECK(keep_vae(folder.path(), hash).empty());
+  write_file_atomically(folder / "last.safetensors", "continued");
+  const std::filesystem::path kept = vae_with_hash(folder.path(), hash);
+  CHECK(kept == folder / "vae-aaaaaaaaaaaa.safetensors");
+  CHECK(read_file(kept) == "first");
+  CHECK(vae_with_hash(folder / "last.safetensors", hash) == kept);
+  CHECK(keep_vae(folder / "last.safetensors", hash).empty());  // once more changes nothing
+  CHECK(read_file(kept) == "first");
+  CHECK(vae_with_hash(folder.path(), std::string(64, 'b')) == folder.path());
+}
+
+TEST_CASE("weights of a VAE that no run replaces are not kept") {
+  const TemporaryFolder folder;
+  write_file_atomically(folder / "config.json", "{}");
+  write_file_atomically(folder / "diffusion_pytorch_model.safetensors", "");
+  CHECK(keep_vae(folder.path(), std::string(64, 'a')).empty());
+  CHECK(vae_with_hash(folder.path(), std::string(64, 'a')) == folder.path());
 }

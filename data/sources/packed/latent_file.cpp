@@ -1,11 +1,10 @@
-// Layout and checks of files of latents.
+// Checks of files of latents.
 #include "data/sources/packed/latent_file.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "engine/autograd.h"
 #include "engine/base/error.h"
 #include "engine/base/json.h"
 #include "engine/base/text.h"
@@ -15,33 +14,6 @@ namespace fovea {
 namespace {
 
 using nlohmann::json;
-
-constexpr const char *kMoments = "moments", *kFlipped = "moments_flipped", *kLabels = "labels";
-
-Shape moments_shape(const LatentInfo& info, std::int64_t count) {
-  return {count, 2 * info.channels, info.size.height, info.size.width};
-}
-
-SafetensorsHeader header_of(const LatentInfo& info, std::int64_t count) {
-  SafetensorsHeader header;
-  std::uint64_t end = 0;
-  const auto add = [&](const char* name, StoredType type, const Shape& shape) {
-    const std::uint64_t begin = end;
-    end += static_cast<std::uint64_t>(shape.numel()) * size_of(type);
-    header.entries.push_back({{name, type, shape}, begin, end});
-  };
-  add(kLabels, StoredType::i64, {count});  // first, so that they stay aligned
-  add(kMoments, StoredType::f32, moments_shape(info, count));
-  if (info.has_flipped) add(kFlipped, StoredType::f32, moments_shape(info, count));
-  header.metadata = {{"format", kLatentFormat}, {"classes", json_text(json(info.classes))}};
-  add_latent_source(header.metadata, info.source);
-  return header;
-}
-
-std::string_view bytes_of(const Tensor& tensor) {
-  return {reinterpret_cast<const char*>(tensor.raw()),
-          static_cast<std::size_t>(tensor.numel()) * size_of(tensor.dtype())};
-}
 
 const HeaderEntry* find_entry(const SafetensorsHeader& header, const char* name) {
   const auto found = std::find_if(header.entries.begin(), header.entries.end(),
@@ -53,7 +25,7 @@ const HeaderEntry* find_entry(const SafetensorsHeader& header, const char* name)
 const HeaderEntry& require_moments(const HeaderEntry* entry, const HeaderEntry* labels,
                                    const std::string& context) {
   check(entry != nullptr && labels != nullptr, context, ": lacks the tensor ",
-        entry == nullptr ? kMoments : kLabels, ", expected a file of ./run encode");
+        entry == nullptr ? kMoments : kLatentLabels, ", expected a file of ./run encode");
   check(labels->type == StoredType::i64 && labels->shape.rank() == 1, context, ": its labels are ",
         to_string(labels->type), " ", labels->shape, ", expected I64 [N]");
   const Shape& shape = entry->shape;
@@ -77,61 +49,20 @@ std::vector<std::string> class_names(const Metadata& metadata, const std::string
 
 }  // namespace
 
-LatentWriter::LatentWriter(const std::filesystem::path& path, LatentInfo info, std::int64_t count)
-    : context_(path.string()), info_(std::move(info)), file_(path), count_(count) {
-  const SafetensorsHeader header = header_of(info_, count);
-  const std::string text = format_header(header, context_);
-  file_.append(text);
-  labels_ = text.size() + header.entries[0].begin;
-  moments_ = text.size() + header.entries[1].begin;
-  flipped_ = text.size() + header.entries.back().begin;
-}
-
-void LatentWriter::write(const Tensor& moments, std::uint64_t start, const char* what) {
-  const Shape expected = moments_shape(info_, moments.size(0));
-  check(moments.dtype() == DType::f32 && moments.shape() == expected, context_, ": got ", what, " ",
-        to_string(moments.dtype()), " ", moments.shape(), ", expected f32 ", expected);
-  const auto row = static_cast<std::uint64_t>(info_.moments()) * sizeof(float);
-  file_.write_at(start + static_cast<std::uint64_t>(added_) * row,
-                 bytes_of(moments.detach().to(Device{}).contiguous()));
-}
-
-void LatentWriter::add(const Tensor& moments, const Tensor& flipped, const Tensor& labels) {
-  const NoGrad no_grad;
-  const std::int64_t images = moments.size(0);
-  check(added_ + images <= count_, context_, ": got ", added_ + images, " images, expected ",
-        count_);
-  check(labels.dtype() == DType::i64 && labels.shape() == Shape{images}, context_,
-        ": got labels of shape ", labels.shape(), ", expected i64 ", Shape{images});
-  check(flipped.defined() == info_.has_flipped && (!flipped.defined() || flipped.size(0) == images),
-        context_, ": got ", kFlipped, " for ", flipped.defined() ? flipped.size(0) : 0,
-        " images, expected ", info_.has_flipped ? images : 0);
-  write(moments, moments_, kMoments);
-  if (info_.has_flipped) write(flipped, flipped_, kFlipped);
-  file_.write_at(labels_ + static_cast<std::uint64_t>(added_) * sizeof(std::int64_t),
-                 bytes_of(labels.to(Device{}).contiguous()));
-  added_ += images;
-}
-
-void LatentWriter::finish() {
-  check(added_ == count_, context_, ": got ", added_, " images, expected ", count_);
-  file_.finish();
-}
-
 LatentFile::LatentFile(const std::filesystem::path& path) : name_(path.string()), file_(path) {
   const OpenedHeader opened = open_header(file_, name_);
   const Metadata& metadata = opened.header.metadata;
   const std::string format = value_or(metadata, "format", "");
   check(format == kLatentFormat, name_, ": its format is ", in_quotes(format), ", expected ",
         in_quotes(kLatentFormat), ", a file of ./run encode");
-  const HeaderEntry* const labels = find_entry(opened.header, kLabels);
+  const HeaderEntry* const labels = find_entry(opened.header, kLatentLabels);
   const HeaderEntry& moments = require_moments(find_entry(opened.header, kMoments), labels, name_);
-  const HeaderEntry* const flipped = find_entry(opened.header, kFlipped);
+  const HeaderEntry* const flipped = find_entry(opened.header, kFlippedMoments);
   moments_ = opened.data_offset + moments.begin;
   if (flipped != nullptr) {
     static_cast<void>(require_moments(flipped, labels, name_));
-    check(flipped->shape == moments.shape, name_, ": its ", kFlipped, " are ", flipped->shape,
-          ", expected ", moments.shape, " like its ", kMoments);
+    check(flipped->shape == moments.shape, name_, ": its ", kFlippedMoments, " are ",
+          flipped->shape, ", expected ", moments.shape, " like its ", kMoments);
     flipped_ = opened.data_offset + flipped->begin;
   }
   const std::optional<LatentSource> source = latent_source(metadata, name_);

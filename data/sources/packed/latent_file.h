@@ -4,8 +4,9 @@
 //   moments          f32 [N, 2C, h, w]: C means, then C log-variances
 //   moments_flipped  the same of the mirrored images; may be missing
 //   labels           i64 [N]
-// and in the metadata: format (kLatentFormat), classes (a JSON list of names), and the keys of
-// data/sources/packed/latent_source.h.
+// and in the metadata: format (kLatentFormat), classes (a JSON list of names), the keys of
+// data/sources/packed/latent_source.h, and what else LatentInfo::others has. LatentWriter writes
+// it.
 #pragma once
 
 #include <cstddef>
@@ -18,12 +19,14 @@
 #include "data/image.h"
 #include "data/sources/packed/latent_source.h"
 #include "engine/base/files.h"
-#include "engine/base/new_file.h"
 #include "engine/tensor.h"
 
 namespace fovea {
 
 inline constexpr const char* kLatentFormat = "fovea-latents-1";
+/// The tensors.
+inline constexpr const char *kMoments = "moments", *kFlippedMoments = "moments_flipped",
+                            *kLatentLabels = "labels";
 
 /// All of a file but its numbers.
 struct LatentInfo {
@@ -32,31 +35,10 @@ struct LatentInfo {
   ImageSize size{};           ///< of a latent
   bool has_flipped = true;
   std::vector<std::string> classes{};
+  Metadata others{};  ///< more metadata of a file to write; not read back
 
   /// Moments of an image, without those of the mirrored one.
   [[nodiscard]] std::int64_t moments() const { return 2 * channels * size.height * size.width; }
-};
-
-/// Writes a file from batches; it appears with finish(), see NewFile.
-class LatentWriter {
- public:
-  /// `count` is the number of images.
-  LatentWriter(const std::filesystem::path& path, LatentInfo info, std::int64_t count);
-
-  /// Moments f32 [B, 2C, h, w] on any device, of images and of the mirrored images (undefined if
-  /// the file has none), and labels i64 [B].
-  void add(const Tensor& moments, const Tensor& flipped, const Tensor& labels);
-  /// Throws unless `count` images were added.
-  void finish();
-
- private:
-  void write(const Tensor& moments, std::uint64_t start, const char* what);
-
-  std::string context_;
-  LatentInfo info_;
-  NewFile file_;
-  std::int64_t count_, added_ = 0;
-  std::uint64_t labels_ = 0, moments_ = 0, flipped_ = 0;  ///< offsets in the file
 };
 
 /// Reads a file image by image.
