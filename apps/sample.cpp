@@ -68,9 +68,10 @@ SampleFiles files_of(const SampleCommand& c, const LoadedModel& trained,
     const fs::path usual = is_run ? fs::path(c.load.checkpoint) / "samples" : fs::path("samples");
     files.folder = free_sample_folder(usual, files.settings);
   }
-  check(!has_other_samples(files.folder, files.settings), files.folder.string(),
-        ": has samples of other settings (samples.json); choose another --output");
   files.count = c.count;
+  files.first = c.first;
+  files.labels = c.labels;
+  files.picture = decoder.picture_size(*trained.model);
   constexpr std::int64_t kMaxColumns = 10;
   files.columns = std::min<std::int64_t>(std::ssize(c.labels), kMaxColumns);
   if (files.columns == 1) files.columns = std::min<std::int64_t>(c.count, 8);
@@ -90,9 +91,8 @@ class SamplingRun {
         film_(command.film, decoder),
         output_(files_of(command, trained, decoder)) {}
 
-  /// Returns the number of samples made.
-  std::int64_t run() {
-    std::int64_t made = 0;
+  void run() {
+    std::int64_t made = next_after(0);
     while (made < command_.count && SignalRequest::pending() == 0) {
       const SampleRequest batch = command_.batch_after(made);
       const Tensor images = sample_images(
@@ -100,16 +100,23 @@ class SamplingRun {
           [&](const SamplingStep& step) { return see(made, step); });
       if (SignalRequest::pending() != 0) break;
       add(batch, images);
-      made += std::ssize(batch.indices);
+      made = next_after(made + std::ssize(batch.indices));
     }
     line_.clear();
     film_.write(output_);
     output_.finish();
-    return made;
   }
   [[nodiscard]] const SampleOutput& output() const { return output_; }
 
  private:
+  /// The first sample from `place` on that earlier calls did not make. A film needs the steps of
+  /// the first batch.
+  [[nodiscard]] std::int64_t next_after(std::int64_t place) const {
+    if (place == 0 && command_.film) return 0;
+    while (place < command_.count && output_.has(place)) ++place;
+    return place;
+  }
+
   /// Called after a step of the batch that begins with sample `made`. Returns false to stop.
   bool see(std::int64_t made, const SamplingStep& step) {
     if (made == 0) film_.see(step);
@@ -153,16 +160,20 @@ int sample(int argc, char** argv) {
   const PictureDecoder decoder(trained, command.vae, parse_dtype(command.precision));
   ProgressLine line(1);
   for (const std::string& notice : trained.notices) line.print("note: " + notice);
+  for (const std::string& note : notes_on_training(command, trained)) line.print("note: " + note);
   for (const std::string& note : decoder.notes()) line.print("note: " + note);
   line.print(concat("model     ", trained.weights.string()));
   const SignalRequest signals;
   SamplingRun sampling(command, trained, decoder, line);
-  const std::int64_t made = sampling.run();
+  const std::int64_t before = sampling.output().done();
+  if (before > 0) {
+    line.print(concat("note: ", before, " of ", command.count, " samples are there already"));
+  }
+  sampling.run();
   for (const std::string& file : sampling.output().summary()) line.print("wrote     " + file);
   if (SignalRequest::pending() == 0) return 0;
-  line.print(concat("stopped   after ", made, " of ", command.count, " samples",
-                    command.npz.empty() ? "" : "; no .npz was written", "; --first ",
-                    command.first + made, " continues"));
+  line.print(concat("stopped   after ", sampling.output().done(), " of ", command.count,
+                    " samples; the same command continues"));
   return 128 + SignalRequest::pending();
 }
 

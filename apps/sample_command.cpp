@@ -12,8 +12,11 @@
 #include "engine/base/json.h"
 #include "engine/base/lists.h"
 #include "engine/base/text.h"
+#include "models/checkpoints/checkpoint.h"
 #include "models/model_as.h"
+#include "train/optim/ema.h"
 #include "train/run/run_paths.h"
+#include "train/run/run_progress.h"
 #include "train/start/tasks.h"
 #include "train/tasks/diffusion.h"
 
@@ -29,7 +32,7 @@ void add_output_fields(Fields& fields, SampleCommand& c) {
         "file; none with --npz)");
   g.add("npz", &c.npz,
         "write all samples to this .npz file, arr_0 (u8 [N, H, W, 3]) and arr_1 (labels), as "
-        "evaluators of generated images read it");
+        "evaluators of generated images read it; a stopped call is continued");
   g.add("film", &c.film, "also draw film.png: samples from noise to picture, step by step");
 }
 
@@ -150,6 +153,32 @@ SampleCommand read_sample_command(int argc, char** argv) {
   c.load.prefers_ema = !c.given.contains("use-ema");
   if (!c.given.contains("use-ema")) c.load.use_ema = has_averages(c.load.checkpoint);
   return c;
+}
+
+std::vector<std::string> notes_on_training(const SampleCommand& c, const LoadedModel& trained) {
+  std::vector<std::string> notes;
+  if (model_as<Dit>(*trained.model).config().class_dropout_prob == 1) {
+    notes.emplace_back(
+        "the model was trained with --class-dropout-prob 1, which drops every label: it knows no "
+        "classes");
+  }
+  const RunPaths run{trained.weights.parent_path()};
+  std::error_code none;
+  if (!c.load.use_ema || !fs::exists(run.config(), none) || !fs::exists(run.state(), none)) {
+    return notes;
+  }
+  const EmaOptions ema = saved_config(read_file(run.config()), run.config().string()).step.ema;
+  const std::string progress = value_or(read_metadata(run.state()), "progress", "");
+  if (!ema.keep || progress.empty()) return notes;
+  const std::int64_t updates = parse_run_progress(progress).updates;
+  const double left = share_of_first_values(ema.decay, ema.warmup, updates);
+  if (left > 0.01) {
+    notes.push_back(concat("the averaged weights still keep ", percent_text(100 * left),
+                           " of the initial ones after the run's ", updates,
+                           updates == 1 ? " update" : " updates",
+                           "; --no-use-ema takes the trained ones"));
+  }
+  return notes;
 }
 
 std::vector<std::int64_t> chosen_classes(const std::string& text, const ModelClasses& classes) {

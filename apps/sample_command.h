@@ -43,6 +43,11 @@ struct SampleCommand {
 /// each class, at most forty. Throws UsageError if flags contradict the model.
 void complete(SampleCommand& command, const LoadedModel& trained);
 
+/// Notes about a model whose training makes samples doubtful: averages that are mostly initial
+/// values, labels that were all dropped.
+[[nodiscard]] std::vector<std::string> notes_on_training(const SampleCommand& command,
+                                                         const LoadedModel& trained);
+
 /// The classes that `text` lists, numbers or names, in its order; empty: all. Throws UsageError on
 /// unknown ones.
 [[nodiscard]] std::vector<std::int64_t> chosen_classes(const std::string& text,

@@ -44,6 +44,12 @@ Tensor PictureDecoder::operator()(const Tensor& samples) const {
   return encoder_ ? encoder_->decode(samples, activations_) : samples;
 }
 
+ImageSize PictureDecoder::picture_size(const Model& model) const {
+  const auto [height, width] = model.info().img_size;
+  const std::int64_t factor = encoder_ ? encoder_->config().factor() : 1;
+  return {factor * height, factor * width};
+}
+
 std::vector<std::string> PictureDecoder::notes() const {
   std::vector<std::string> notes;
   if (!encoder_) return notes;

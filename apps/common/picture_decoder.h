@@ -18,6 +18,8 @@ class PictureDecoder {
 
   /// Samples [B, C, H, W] to images [B, 3, H', W'] in [-1, 1].
   [[nodiscard]] Tensor operator()(const Tensor& samples) const;
+  /// The size of the pictures of the model's samples.
+  [[nodiscard]] ImageSize picture_size(const Model& model) const;
 
   /// Messages for the user.
   [[nodiscard]] std::vector<std::string> notes() const;

@@ -2,11 +2,13 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <map>
 
 #include "apps/sample_command.h"
 #include "apps/sample_output.h"
 #include "engine/base/files.h"
 #include "engine/formats/numpy/npz.h"
+#include "report/measures/sample_list.h"
 #include "tests/support/temporary_folder.h"
 
 using namespace fovea;
@@ -91,63 +93,153 @@ TEST_CASE("averaged weights are used where the run has them, unless a flag says 
   CHECK(contains(message_of([&] { (void)read({run, "--npz", "a.zip"}); }), "ends in .npz"));
 }
 
-TEST_CASE("a file name holds index, class and seed, and sorts by index") {
-  CHECK(sample_name(12, 3, 7) == "000012-class3-seed7.png");
-  CHECK(sample_name(1234567, 0, 0) == "1234567-class0-seed0.png");
+namespace {
+
+/// The settings of a call.
+std::string settings(int seed, std::int64_t first, std::int64_t count, double scale = 4) {
+  return "{\"classes\": [7, 9], \"count\": " + std::to_string(count) +
+         ", \"first\": " + std::to_string(first) + ", \"seed\": " + std::to_string(seed) +
+         ", \"cfg_scale\": " + std::to_string(scale) + "}";
 }
+
+SampleFiles files_of(const TemporaryFolder& folder, std::int64_t first, std::int64_t count) {
+  return {.folder = folder / "out",
+          .npz = folder / "all.npz",
+          .count = count,
+          .first = first,
+          .labels = {7, 9},
+          .picture = {2, 3},
+          .columns = 2,
+          .seed = 5,
+          .settings = settings(5, first, count)};
+}
+
+/// Makes what the output lacks, at most `most` samples.
+void make(SampleOutput& output, std::int64_t first, std::int64_t count, std::int64_t most = 100) {
+  for (std::int64_t place = 0; place < count && most > 0; ++place) {
+    if (output.has(place)) continue;
+    const std::int64_t index = first + place;
+    output.add({{filled(static_cast<std::uint8_t>(50 * index)), index, index % 2 == 0 ? 7 : 9}});
+    --most;
+  }
+}
+
+std::map<std::string, Tensor> arrays_of(const fs::path& npz) {
+  const InputFile file(npz);
+  return NpzFile(file, npz.string()).read();
+}
+
+}  // namespace
 
 TEST_CASE("pictures, their grid and the .npz of the ADM suite") {
   const TemporaryFolder folder;
-  SampleOutput output({.folder = folder / "out",
-                       .npz = folder / "all.npz",
-                       .count = 3,
-                       .columns = 2,
-                       .seed = 5,
-                       .settings = "{}\n"});
-  output.add({{filled(0), 4, 7}, {filled(50), 5, 9}});
+  SampleOutput output(files_of(folder, 4, 3));
+  make(output, 4, 3, 2);
   CHECK_FALSE(fs::exists(folder / "all.npz"));
-  output.add({{filled(100), 6, 7}});
+  make(output, 4, 3);
   output.finish();
   CHECK(names_in(folder / "out") ==
         std::vector<std::string>{"000004-class7-seed5.png", "000005-class9-seed5.png",
                                  "000006-class7-seed5.png", "grid.png", "samples.json"});
-  CHECK(read_image(folder / "out" / "000005-class9-seed5.png") == filled(50));
+  CHECK(read_image(folder / "out" / "000005-class9-seed5.png") == filled(250));
   const Image grid = read_image(folder / "out" / "grid.png");
   CHECK(grid.size() == ImageSize{6, 8});
-  CHECK(grid.at(4, 0)[0] == 100);
-  CHECK(read_file(folder / "all.json") == "{}\n");
-  const InputFile file(folder / "all.npz");
-  const auto arrays = NpzFile(file, "all.npz").read();
+  CHECK(grid.at(4, 0)[0] == (300 & 255));
+  CHECK(contains(read_file(folder / "all.json"), "\"seed\": 5"));
+  const auto arrays = arrays_of(folder / "all.npz");
   CHECK(arrays.at("arr_0").shape() == Shape{3, 2, 3, 3});
-  CHECK(arrays.at("arr_0").at(18 + 4) == 54);
+  CHECK(arrays.at("arr_0").at(18 + 4) == 254);
   CHECK(arrays.at("arr_1").to_vector() == std::vector<double>{7, 9, 7});
 }
 
-TEST_CASE("samples that were made otherwise go to another folder") {
+TEST_CASE("the list of the calls stands in the folder before the first picture") {
   const TemporaryFolder folder;
-  const fs::path base = folder / "samples";
-  const auto settings_json = [](int seed, int count) {
-    return "{\"seed\": " + std::to_string(seed) + ", \"count\": " + std::to_string(count) + "}";
-  };
-  CHECK(free_sample_folder(base, settings_json(0, 4)) == base);
-  fs::create_directory(base);
-  write_file_atomically(base / "samples.json", settings_json(0, 4));
-  CHECK_FALSE(has_other_samples(base, settings_json(0, 9)));
-  CHECK(has_other_samples(base, settings_json(1, 4)));
-  CHECK(free_sample_folder(base, settings_json(0, 9)) == base);
-  CHECK(free_sample_folder(base, settings_json(1, 4)) == folder / "samples-2");
-  fs::create_directory(folder / "samples-2");
-  write_file_atomically(folder / "samples-2" / "samples.json", "no JSON");
-  CHECK(free_sample_folder(base, settings_json(1, 4)) == folder / "samples-3");
+  const SampleOutput output(files_of(folder, 0, 3));
+  CHECK(contains(read_file(folder / "out" / "samples.json"), "\"calls\""));
+  CHECK(fs::exists(folder / "all.json"));
 }
 
-TEST_CASE(
-    "stopped early: pictures and grid stay, a .npz file without all samples does not appear") {
+TEST_CASE("a killed call is continued: pictures and rows that are there are not made again") {
   const TemporaryFolder folder;
-  SampleOutput output(
-      {.folder = folder / "out", .npz = folder / "all.npz", .count = 3, .settings = "{}"});
-  output.add({{filled(0), 0, 0}});
+  {
+    SampleOutput killed(files_of(folder, 0, 4));
+    make(killed, 0, 4, 3);
+  }
+  CHECK_FALSE(fs::exists(folder / "all.npz"));
+  fs::remove(folder / "out" / "000001-class9-seed5.png");
+  SampleOutput output(files_of(folder, 0, 4));
+  CHECK(output.done() == 2);
+  CHECK_FALSE(output.has(1));
+  CHECK(output.has(2));
+  CHECK_FALSE(output.has(3));
+  make(output, 0, 4);
   output.finish();
-  CHECK(names_in(folder.path()) == std::vector<std::string>{"out"});
+  const auto arrays = arrays_of(folder / "all.npz");
+  for (const std::int64_t row : {0, 1, 2, 3}) {
+    CHECK(arrays.at("arr_0").at(18 * row) == static_cast<std::uint8_t>(50 * row));
+  }
+  CHECK(arrays.at("arr_1").to_vector() == std::vector<double>{7, 9, 7, 9});
+  CHECK(SampleOutput(files_of(folder, 0, 4)).done() == 4);  // complete: nothing to do
+}
+
+TEST_CASE("calls share a folder: the list has all of them, the grid all their pictures") {
+  const TemporaryFolder folder;
+  for (const auto& [first, count] : {std::pair(0, 2), std::pair(2, 3), std::pair(0, 1)}) {
+    SampleFiles files = files_of(folder, first, count);
+    files.npz.clear();
+    SampleOutput output(files);
+    make(output, first, count);
+    output.finish();
+  }
+  CHECK(read_image(folder / "out" / "grid.png").size() == ImageSize{10, 8});  // 3 rows of 2
+  const std::string list = read_file(folder / "out" / "samples.json");
+  const auto samples = listed_samples(list);
+  REQUIRE(samples.has_value());
+  CHECK(samples->size() == 5);
+  CHECK(samples->at(3).file == "000003-class9-seed5.png");
+  CHECK(contains(list, "\"count\": 5"));
+}
+
+TEST_CASE("a second call with other settings is refused by the setting's name") {
+  const TemporaryFolder folder;
+  {
+    SampleOutput first(files_of(folder, 0, 2));
+    make(first, 0, 2, 1);
+  }
+  SampleFiles other = files_of(folder, 0, 2);
+  other.settings = settings(5, 0, 2, 1.5);
+  CHECK(contains(message_of([&] { SampleOutput output(other); }),
+                 "all.npz: has samples of other settings (cfg_scale: 4.0 and 1.5)"));
+  other.npz.clear();
+  CHECK(contains(message_of([&] { SampleOutput output(other); }),
+                 "out: has samples of other settings (cfg_scale: 4.0 and 1.5); choose another "
+                 "--output"));
+  SampleFiles longer = files_of(folder, 0, 3);
+  CHECK(contains(message_of([&] { SampleOutput output(longer); }), "(first or count)"));
+  CHECK(free_sample_folder(folder / "out", settings(5, 9, 9)) == folder / "out");
+  CHECK(free_sample_folder(folder / "out", settings(5, 0, 2, 1)) == folder / "out-2");
+  fs::remove(folder / "out" / "samples.json");
+  CHECK(difference_to_samples_in(folder / "out", other.settings) == "samples.json is missing");
+  write_file_atomically(folder / "out" / "samples.json", "no JSON");
+  CHECK_FALSE(difference_to_samples_in(folder / "out", other.settings).empty());
+}
+
+TEST_CASE("stopped early: pictures and grid stay, a .npz file without all samples is kept apart") {
+  const TemporaryFolder folder;
+  {
+    SampleOutput output(files_of(folder, 0, 3));
+    make(output, 0, 3, 1);
+    output.finish();
+  }
+  CHECK(names_in(folder.path()) == std::vector<std::string>{"all.json", "all.npz.partial", "out"});
   CHECK(names_in(folder / "out").size() == 3);
+}
+
+TEST_CASE("stopped before the first picture: no folder stays that looks like samples") {
+  const TemporaryFolder folder;
+  SampleFiles files = files_of(folder, 0, 3);
+  files.npz.clear();
+  SampleOutput output(files);
+  output.finish();
+  CHECK(fs::is_empty(folder.path()));
 }
