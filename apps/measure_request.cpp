@@ -1,6 +1,9 @@
 // Flags of `measure`.
 #include "apps/measure_request.h"
 
+#include "engine/base/error.h"
+#include "engine/base/writable.h"
+
 namespace fovea {
 
 Fields fields_of(MeasureRequest& r) {
@@ -22,12 +25,13 @@ Fields fields_of(MeasureRequest& r) {
   sets.add(
       "real", &r.real,
       "more real pictures, such as a test set, for the floor (default: a data set's test images, "
-      "else the reference in two halves)");
+      "else a part of the reference, drawn at random, against the rest)");
   sets.number("ceiling-count", &r.ceiling_count,
               "pictures drawn from the Gaussian of pixels; 0: as many as there are samples",
               {0, kMaxCount});
   sets.add("data-dir", &r.data.data_dir, "folder of a data set given by name");
-  sets.number("seed", &r.seed, "seed of the Gaussian's pictures", {0, kMaxCount});
+  sets.number("seed", &r.seed, "seed of the pictures drawn for the floor and from the Gaussian",
+              {0, kMaxCount});
   sets.number("batch-size", &r.batch_size, "pictures per forward pass", {1, 65536});
   sets.number("workers", &r.workers, "threads that read pictures", {0, 256});
   sets.number("threads", &r.threads, "compute threads; 0: all", {0, 1024});
@@ -35,8 +39,10 @@ Fields fields_of(MeasureRequest& r) {
   output.add("json", &r.json, "write everything to this file");
   output.add("save-statistics", &r.save_statistics,
              "write mu and sigma of the reference's features to this .npz file");
-  output.add("save-features", &r.save_features,
-             "write the features of both sets to this .safetensors file");
+  output.add(
+      "save-features", &r.save_features,
+      "write the features of both sets to this .safetensors file, which can be REFERENCE in later "
+      "calls with the same network");
   add_load_fields(fields, r.load);
   return fields;
 }
@@ -47,6 +53,14 @@ void check_request(const MeasureRequest& r) {
       !both || (r.save_statistics.empty() && r.save_features.empty()),
       "--save-statistics and --save-features: got two networks, expected one of --features ",
       "and --inception");
+  const auto check_file = [](const char* flag, const std::string& file) {
+    with_context(flag, [&] {
+      if (!file.empty()) require_writable(file);
+    });
+  };
+  check_file("--json", r.json);
+  check_file("--save-statistics", r.save_statistics);
+  check_file("--save-features", r.save_features);
 }
 
 }  // namespace fovea

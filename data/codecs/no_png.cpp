@@ -5,11 +5,14 @@
 #include <stb_image_write.h>
 
 #include "data/codecs/codec.h"
+#include "data/codecs/png_alpha.h"
 #include "engine/base/error.h"
 
 namespace fovea {
 
 Image codec::decode_png(const Source& source) { return decode_stb(source); }
+
+bool has_transparent_pixels(std::span<const std::uint8_t> /*png*/) { return false; }
 
 std::string encode_png(const Image& image) {
   check(image.height >= 1 && image.width >= 1, "encode_png: got an empty picture");

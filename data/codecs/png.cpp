@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "data/codecs/codec.h"
+#include "data/codecs/png_alpha.h"
 #include "engine/base/error.h"
 
 namespace fovea {
@@ -71,8 +72,8 @@ void check_rows_fit(const Source& source, const Png& self) {
         png_get_image_height(self.png, self.info), " pixels");
 }
 
-void convert(const Png& self, bool as_stored) {
-  png_set_strip_alpha(self.png);
+void convert(const Png& self, bool as_stored, bool keeps_alpha) {
+  if (!keeps_alpha) png_set_strip_alpha(self.png);
   png_set_expand(self.png);  // expand palettes and samples below 8 bits
   if (!as_stored) {
     png_set_strip_16(self.png);  // keep the high byte
@@ -94,8 +95,9 @@ void point_at_rows(Png& self) {
   for (std::size_t y = 0; y < self.rows.size(); ++y) self.rows[y] = self.image.at(y, 0);
 }
 
-/// Fills self.image. Returns false after a libpng error, with the text in self.message.
-bool decode_into(Png& self, const Source& source) {
+/// Fills self.image, whose fourth channel is alpha if the file has it and `keeps_alpha`. Returns
+/// false after a libpng error, with the text in self.message.
+bool decode_into(Png& self, const Source& source, bool keeps_alpha = false) {
   if (setjmp(self.on_error) != 0) return false;
   png_set_read_fn(self.png, &self, take);
   // check_size() applies our own limits, with better messages.
@@ -105,11 +107,11 @@ bool decode_into(Png& self, const Source& source) {
   const png_uint_32 width = png_get_image_width(self.png, self.info);
   codec::check_size(source, height, width);
   check_rows_fit(source, self);
-  convert(self, source.options.as_stored);
+  convert(self, source.options.as_stored, keeps_alpha);
   png_read_update_info(self.png, self.info);
 
   self.image = Image(height, width, format_of(self));
-  if (!source.options.as_stored && !self.image.is_rgb8())
+  if (!source.options.as_stored && !keeps_alpha && !self.image.is_rgb8())
     png_error(self.png, "its rows cannot be converted to RGB");
   point_at_rows(self);
   png_read_image(self.png, self.rows.data());
@@ -141,6 +143,22 @@ Image codec::decode_png(const Source& source) {
   self.unread = source.bytes;
   if (!decode_into(self, source)) fail(source.name, ": damaged PNG: ", self.message.data());
   return std::move(self.image);
+}
+
+bool has_transparent_pixels(std::span<const std::uint8_t> png) {
+  const std::string name = "PNG";
+  Png self(/*writes=*/false);
+  self.unread = png;
+  if (!decode_into(self, {png, name, DecodeOptions{}, ChooseBox{}}, /*keeps_alpha=*/true)) {
+    return false;
+  }
+  constexpr int kWithAlpha = 4;
+  const std::vector<std::uint8_t>& values = self.image.pixels;
+  if (self.image.format.channels != kWithAlpha) return false;
+  for (std::size_t alpha = kWithAlpha - 1; alpha < values.size(); alpha += kWithAlpha) {
+    if (values[alpha] != 255) return true;
+  }
+  return false;
 }
 
 std::string encode_png(const Image& image) {

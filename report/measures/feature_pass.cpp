@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <string_view>
+#include <unordered_set>
 
 #include "data/loading/loader.h"
 #include "engine/base/error.h"
@@ -37,24 +40,41 @@ void add_accuracy(SetFeatures& set, const Tensor& logits, const Tensor& labels,
   }
 }
 
+std::string_view row_bytes(const Tensor& rows, std::int64_t index) {
+  const auto size = static_cast<std::size_t>(rows.size(1)) * sizeof(float);
+  return {reinterpret_cast<const char*>(rows.data<float>() + index * rows.size(1)), size};
+}
+
+}  // namespace
+
 FeatureStatistics statistics_of_rows(const Tensor& rows) {
   StatisticsSum sum;
   sum.add(rows);
   return sum.finish();
 }
 
-}  // namespace
-
 std::optional<double> SetFeatures::accuracy() const {
   if (asked == 0) return {};
   return static_cast<double>(right) / static_cast<double>(asked);
 }
 
-SetFeatures SetFeatures::every_second(std::int64_t first) const {
-  SetFeatures half;
-  half.rows = ops::slice(rows, 0, ops::Range{first, rows.size(0), 2}).contiguous();
-  half.statistics = statistics_of_rows(half.rows);
-  return half;
+SetFeatures SetFeatures::subset(std::span<const std::int64_t> indices) const {
+  SetFeatures part;
+  part.rows = empty({std::ssize(indices), rows.size(1)});
+  for (std::int64_t i = 0; i < std::ssize(indices); ++i) {
+    const std::string_view row = row_bytes(rows, indices[static_cast<std::size_t>(i)]);
+    std::memcpy(part.rows.data<float>() + i * rows.size(1), row.data(), row.size());
+  }
+  part.statistics = statistics_of_rows(part.rows);
+  return part;
+}
+
+std::int64_t SetFeatures::rows_also_in(const SetFeatures& other) const {
+  std::unordered_set<std::string_view> known;
+  for (std::int64_t i = 0; i < other.count(); ++i) known.insert(row_bytes(other.rows, i));
+  std::int64_t equal = 0;
+  for (std::int64_t i = 0; i < count(); ++i) equal += known.contains(row_bytes(rows, i)) ? 1 : 0;
+  return equal;
 }
 
 SetFeatures read_features(FeatureSpace& space, const std::shared_ptr<const Dataset>& images,

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "data/dataset.h"
@@ -22,9 +23,14 @@ struct SetFeatures {
 
   [[nodiscard]] std::int64_t count() const { return rows.size(0); }
   [[nodiscard]] std::optional<double> accuracy() const;
-  /// The rows first, first + 2, ... as a set without spatial statistics and scores.
-  [[nodiscard]] SetFeatures every_second(std::int64_t first) const;
+  /// These rows as a set without spatial statistics and scores.
+  [[nodiscard]] SetFeatures subset(std::span<const std::int64_t> indices) const;
+  /// The number of rows that the other set also has, bit for bit, as equal pictures do.
+  [[nodiscard]] std::int64_t rows_also_in(const SetFeatures& other) const;
 };
+
+/// The statistics of rows f32 [N, d].
+[[nodiscard]] FeatureStatistics statistics_of_rows(const Tensor& rows);
 
 struct PassOptions {
   std::int64_t batch_size = 64;

@@ -1,6 +1,7 @@
 // The trace of (S1 S2)^1/2, whose square root exists though S1 S2 is not symmetric.
 #include "report/measures/frechet.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "engine/base/error.h"
@@ -28,6 +29,12 @@ double trace_of_root(const FeatureStatistics& a, const FeatureStatistics& b) {
   return sum_of_root_eigenvalues(ops::matmul(ops::matmul(root, b.covariance), root));
 }
 
+bool is_equal(const Tensor& a, const Tensor& b) {
+  const Tensor left = a.contiguous(), right = b.contiguous();
+  const double* const values = left.data<double>();
+  return std::equal(values, values + left.numel(), right.data<double>());
+}
+
 double trace(const Tensor& matrix) {
   double sum = 0;
   for (std::int64_t i = 0; i < matrix.size(0); ++i) {
@@ -41,13 +48,15 @@ double trace(const Tensor& matrix) {
 double frechet_distance(const FeatureStatistics& a, const FeatureStatistics& b) {
   check(a.features() == b.features(), "Frechet distance: got ", a.features(), " and ", b.features(),
         " features, expected the same number; were the statistics made by another network?");
+  if (is_equal(a.mean, b.mean) && is_equal(a.covariance, b.covariance)) return 0;
   double squares = 0;
   for (std::int64_t i = 0; i < a.features(); ++i) {
     const double difference = a.mean.data<double>()[i] - b.mean.data<double>()[i];
     squares += difference * difference;
   }
-  return squares + trace(a.covariance.contiguous()) + trace(b.covariance.contiguous()) -
-         2 * trace_of_root(a, b);
+  const double distance = squares + trace(a.covariance.contiguous()) +
+                          trace(b.covariance.contiguous()) - 2 * trace_of_root(a, b);
+  return std::max(distance, 0.0);  // rounding
 }
 
 }  // namespace fovea

@@ -5,7 +5,8 @@
 
 namespace fovea {
 
-/// |m1 - m2|^2 + tr(S1 + S2 - 2 (S1 S2)^1/2). Throws if the numbers of features differ.
+/// |m1 - m2|^2 + tr(S1 + S2 - 2 (S1 S2)^1/2). Exactly 0 for equal statistics and never
+/// negative. Throws if the numbers of features differ.
 [[nodiscard]] double frechet_distance(const FeatureStatistics& a, const FeatureStatistics& b);
 
 }  // namespace fovea

@@ -3,6 +3,7 @@
 #define EIGEN_DONT_PARALLELIZE
 #include "report/measures/matrix_roots.h"
 
+#include <Eigen/Cholesky>
 #include <Eigen/Eigenvalues>
 #include <Eigen/SVD>
 #include <algorithm>
@@ -34,6 +35,20 @@ Solver decompose(const Tensor& matrix, Eigen::DecompositionOptions options) {
 }
 
 }  // namespace
+
+void require_covariance(const Tensor& matrix, const std::string& context) {
+  constexpr double kRounding = 1e-5;  // as a share of the norm, which bounds every eigenvalue
+  const Tensor values = matrix.contiguous();
+  const Eigen::MatrixXd covariance = view(values);
+  const double doubt = kRounding * covariance.norm();
+  const double skew = (covariance - covariance.transpose()).cwiseAbs().maxCoeff();
+  check(skew <= doubt, context, ": is not symmetric: opposite values differ by up to ", skew,
+        ", expected a covariance");
+  const auto identity = Eigen::MatrixXd::Identity(covariance.rows(), covariance.cols());
+  const Eigen::LLT<Eigen::MatrixXd> cholesky(covariance + doubt * identity);
+  check(cholesky.info() == Eigen::Success || doubt == 0, context,
+        ": has negative eigenvalues, expected a covariance, which has none");
+}
 
 Tensor symmetric_root(const Tensor& matrix) {
   const Solver solver = decompose(matrix, Eigen::ComputeEigenvectors);

@@ -1,9 +1,15 @@
 // Roots of symmetric matrices and nuclear norms, by Eigen's decompositions in f64.
 #pragma once
 
+#include <string>
+
 #include "engine/tensor.h"
 
 namespace fovea {
+
+/// Throws Error, starting with `context`, unless the matrix [d, d] in f64 is symmetric and has no
+/// negative eigenvalues, both up to what rounding to f32 explains.
+void require_covariance(const Tensor& matrix, const std::string& context);
 
 /// The symmetric root of a symmetric matrix [d, d] in f64; negative eigenvalues count as 0.
 [[nodiscard]] Tensor symmetric_root(const Tensor& matrix);

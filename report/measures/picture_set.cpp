@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <regex>
+#include <set>
 
 #include "data/sources/files/folder_index.h"
 #include "engine/base/error.h"
@@ -12,6 +12,9 @@
 #include "engine/base/json.h"
 #include "engine/base/text.h"
 #include "engine/formats/numpy/npz.h"
+#include "engine/formats/safetensors.h"
+#include "report/measures/features_file.h"
+#include "report/measures/sample_list.h"
 
 namespace fovea {
 namespace {
@@ -104,15 +107,6 @@ class NpzPictures : public Dataset {
   std::vector<std::int64_t> labels_;
 };
 
-/// The class in a file name of `sample`; empty for other names.
-std::optional<std::int64_t> class_in_name(const fs::path& file) {
-  static const std::regex pattern("[0-9]+-class([0-9]{1,9})-seed[0-9]+");
-  const std::string stem = file.stem().string();
-  std::smatch match;
-  if (!std::regex_match(stem, match, pattern)) return {};
-  return parse_integer(match[1].str());
-}
-
 /// Reads the JSON file of `sample`, if there is one, and its class names.
 void read_settings(PictureSet& set, const fs::path& file) {
   if (!fs::exists(file)) return;
@@ -125,6 +119,11 @@ void read_settings(PictureSet& set, const fs::path& file) {
   for (const nlohmann::json& name : *names) {
     if (name.is_string()) set.classes.push_back(visible_text(name.get<std::string>()));
   }
+}
+
+/// Whether `sample` wrote the file beside its samples.
+bool is_figure(const fs::path& file, const fs::path& root) {
+  return file == root / "grid.png" || file == root / "film.png";
 }
 
 /// Labels by the folders of the first level; empty unless every picture lies in one.
@@ -147,22 +146,67 @@ std::vector<std::int64_t> labels_by_folder(const std::vector<fs::path>& files, c
   return labels;
 }
 
+/// The pictures that samples.json lists, and no others.
+PictureSet open_listed(PictureSet set, const fs::path& root,
+                       const std::vector<ListedSample>& listed) {
+  std::vector<fs::path> files;
+  std::vector<std::int64_t> labels;
+  const std::vector<fs::path> present = pictures_below(root);
+  const std::set<fs::path> names(present.begin(), present.end());
+  std::string missing;
+  for (const ListedSample& sample : listed) {
+    const fs::path file = root / sample.file;
+    if (names.contains(file)) {
+      files.push_back(file);
+      labels.push_back(sample.label);
+    } else if (missing.empty()) {
+      missing = sample.file;
+    }
+  }
+  check(missing.empty(), root.string(), ": lacks ", listed.size() - files.size(), " of the ",
+        listed.size(), " samples in samples.json, the first is ", missing,
+        "; the ./run sample command that was stopped makes them");
+  const auto figures = std::count_if(present.begin(), present.end(),
+                                     [&](const fs::path& file) { return is_figure(file, root); });
+  const std::int64_t others = std::ssize(present) - figures - std::ssize(files);
+  if (others > 0) {
+    set.notes.push_back(concat(root.string(), ": ", others,
+                               others == 1 ? " picture is" : " pictures are",
+                               " not in samples.json and left out"));
+  }
+  set.has_labels = true;
+  set.images = std::make_shared<PictureFolder>(std::move(files), std::move(labels));
+  return set;
+}
+
+/// Samples whose list is missing: all pictures but the figures are named like samples.
+bool are_samples(const std::vector<fs::path>& files, const fs::path& root) {
+  bool any = false;
+  for (const fs::path& file : files) {
+    const bool is_sample = class_in_name(file).has_value();
+    if (!is_sample && !is_figure(file, root)) return false;
+    any = any || is_sample;
+  }
+  return any;
+}
+
 PictureSet open_folder(const fs::path& root) {
   PictureSet set{root.string()};
-  std::vector<fs::path> files = pictures_below(root), samples;
-  std::vector<std::int64_t> labels;
-  for (const fs::path& file : files) {
-    const std::optional<std::int64_t> label = class_in_name(file);
-    if (!label) continue;
-    samples.push_back(file);
-    labels.push_back(*label);
-  }
-  check(!files.empty(), root.string(), ": contains no ", join(picture_endings(), ", "), " file");
-  set.has_labels = true;
-  if (!samples.empty()) {
-    files = std::move(samples);
+  if (fs::exists(root / "samples.json")) {
     read_settings(set, root / "samples.json");
+    if (const auto listed = listed_samples(set.settings)) {
+      return open_listed(std::move(set), root, *listed);
+    }
+  }
+  std::vector<fs::path> files = pictures_below(root);
+  check(!files.empty(), root.string(), ": contains no ", join(picture_endings(), ", "), " file");
+  std::vector<std::int64_t> labels;
+  if (are_samples(files, root)) {
+    std::erase_if(files, [&](const fs::path& file) { return is_figure(file, root); });
+    for (const fs::path& file : files) labels.push_back(*class_in_name(file));
+    set.has_labels = true;
   } else {
+    set.classes.clear();
     labels = labels_by_folder(files, root, set.classes);
     set.has_labels = !labels.empty();
     labels.resize(files.size(), kUnknown);
@@ -171,9 +215,18 @@ PictureSet open_folder(const fs::path& root) {
   return set;
 }
 
-PictureSet open_npz(const fs::path& path) {
-  PictureSet set{path.string()};
+PictureSet open_features(const fs::path& path) {
+  StoredFeatures stored = read_features_file(path);
+  PictureSet set{concat(path.string(), ", features of ", visible_text(stored.name))};
+  set.features_origin = std::move(stored.origin);
+  set.features = std::move(stored.reference);
+  return set;
+}
+
+PictureSet open_file(const fs::path& path) {
   const InputFile bytes(path);
+  if (is_safetensors(bytes)) return open_features(path);
+  PictureSet set{path.string()};
   check(is_npz(bytes), path.string(),
         ": is not an .npz file, expected a folder of pictures, an .npz file or the name of a data "
         "set");
@@ -185,7 +238,14 @@ PictureSet open_npz(const fs::path& path) {
   const auto pictures = std::make_shared<NpzPictures>(path);
   set.has_labels = pictures->has_labels();
   set.images = pictures;
-  read_settings(set, fs::path(path).replace_extension(".json"));
+  const fs::path settings = fs::path(path).replace_extension(".json");
+  read_settings(set, settings);
+  const auto listed = listed_samples(set.settings);
+  if (listed && std::ssize(*listed) != pictures->size()) {
+    set.notes.push_back(concat(path.string(), ": has ", pictures->size(), " pictures, but ",
+                               settings.string(), " lists ", listed->size(),
+                               "; so it may describe others"));
+  }
   return set;
 }
 
@@ -209,7 +269,7 @@ PictureSet open_picture_set(const std::string& path, const DatasetOptions& data,
   check(fs::exists(path), path,
         ": does not exist, expected a folder of pictures, an .npz file or the name of a data set (",
         join(dataset_names(), ", "), ")");
-  return fs::is_directory(path) ? open_folder(path) : open_npz(path);
+  return fs::is_directory(path) ? open_folder(path) : open_file(path);
 }
 
 }  // namespace fovea

@@ -5,12 +5,15 @@
 #include <cmath>
 
 #include "engine/base/error.h"
+#include "engine/base/lists.h"
+#include "engine/base/text.h"
 #include "engine/formats/numpy/npz.h"
 #include "engine/formats/numpy/npz_writer.h"
 #include "ops/arithmetic.h"
 #include "ops/matmul.h"
 #include "ops/reduce.h"
 #include "ops/view.h"
+#include "report/measures/matrix_roots.h"
 
 namespace fovea {
 namespace {
@@ -22,6 +25,13 @@ void require_finite(const Tensor& values, const std::string& what) {
   const double* const v = values.data<double>();
   check(std::all_of(v, v + values.numel(), [](double x) { return std::isfinite(x); }), what,
         ": contains values that are not finite");
+}
+
+/// "images and labels", the arrays of a file.
+std::string names_of(const NpzFile& arrays) {
+  std::vector<std::string> names;
+  for (const StoredEntry& entry : arrays.entries()) names.push_back(visible_text(entry.name));
+  return names.empty() ? "no array of numbers" : first_few(names, 8);
 }
 
 }  // namespace
@@ -81,7 +91,8 @@ FeatureStatistics read_statistics(const std::filesystem::path& path, const std::
   const NpzFile arrays(file, path.string());
   const auto array = [&](const char* name) {
     check(arrays.find(name + suffix) != nullptr, path.string(), ": has no array ", name, suffix,
-          ", expected mu and sigma (statistics) or arr_0 (pictures)");
+          ", but ", names_of(arrays),
+          "; expected mu and sigma (statistics) or arr_0 (pictures u8 [N, H, W, 3])");
     return arrays.read(name + suffix).to(DType::f64).contiguous();
   };
   FeatureStatistics result;
@@ -98,6 +109,7 @@ FeatureStatistics read_statistics(const std::filesystem::path& path, const std::
   }
   require_finite(result.mean, path.string() + ": mu");
   require_finite(result.covariance, path.string() + ": sigma");
+  require_covariance(result.covariance, path.string() + ": sigma");
   return result;
 }
 

@@ -122,6 +122,36 @@ TEST_CASE(
   CHECK(frechet_distance(a, b) == doctest::Approx(exact).epsilon(1e-5));
 }
 
+TEST_CASE("equal statistics have the distance 0, and rounding makes none negative") {
+  for (const std::int64_t count : {5, 300}) {  // without and with full rank
+    CAPTURE(count);
+    const Tensor rows = random_vectors(count, 20, 3);
+    CHECK(frechet(rows, rows) == 0);
+    const Tensor turned = ops::cat({ops::slice(rows, 0, 1, count), ops::slice(rows, 0, 0, 1)}, 0);
+    CHECK(frechet(rows, turned) >= 0);
+    CHECK(frechet(rows, turned) < 1e-9);
+  }
+}
+
+TEST_CASE("a covariance is symmetric without negative eigenvalues, up to rounding to f32") {
+  const auto refusal = [](const Tensor& matrix) {
+    try {
+      require_covariance(matrix, "sigma");
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  const Tensor low_rank = statistics_of(random_vectors(5, 40, 3)).covariance;
+  CHECK(refusal(low_rank).empty());
+  CHECK(refusal(low_rank.to(DType::f32).to(DType::f64)).empty());
+  CHECK(refusal(zeros({3, 3}, kF64)).empty());
+  CHECK(refusal(vectors({2, 2}, {2, 1, 1, 2})).empty());
+  CHECK(refusal(vectors({2, 2}, {2, 1, 0.5, 2})).find("sigma: is not symmetric") == 0);
+  CHECK(refusal(vectors({2, 2}, {1, 2, 2, 1})).find("sigma: has negative eigenvalues") == 0);
+  CHECK(refusal(vectors({2, 2}, {1, 0, 0, -0.01})).find("negative") != std::string::npos);
+}
+
 TEST_CASE("the Frechet distance refuses features of another network") {
   CHECK_THROWS_AS((void)frechet(random_vectors(5, 3, 1), random_vectors(5, 4, 1)), Error);
 }

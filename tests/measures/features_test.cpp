@@ -5,9 +5,14 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/base/error.h"
+#include "engine/base/temporary_folder.h"
+#include "engine/formats/safetensors.h"
 #include "models/model_as.h"
 #include "models/registry.h"
 #include "report/measures/comparison.h"
+#include "report/measures/features_file.h"
+#include "report/measures/picture_set.h"
+#include "report/measures/picture_watch.h"
 #include "report/measures/pixel_gaussian.h"
 
 namespace fovea {
@@ -231,9 +236,84 @@ TEST_CASE("rows of measures: what needs the reference's features, and what does 
   CHECK_FALSE(by_statistics.kid.has_value());
   CHECK(by_statistics.accuracy == 1);
   CHECK_FALSE(measure(fake, Reference(real), 30).precision.has_value());
-  const SetFeatures half = real.every_second(1);
-  CHECK(half.count() == 20);
-  CHECK(half.rows.at(0) == real.rows.at(2));
+}
+
+TEST_CASE("a part of a set has its rows in the given order, and equal rows are counted") {
+  MeanSpace space;
+  const PassOptions options{.workers = 0};
+  const SetFeatures real = read_features(space, std::make_shared<Drawn>(40, 1), options);
+  const std::vector<std::int64_t> chosen{7, 2, 39};
+  const SetFeatures part = real.subset(chosen);
+  CHECK(part.count() == 3);
+  CHECK(part.rows.at(0) == real.rows.at(14));
+  CHECK(part.rows.at(5) == real.rows.at(79));
+  CHECK(part.statistics.count == 3);
+  CHECK(part.rows_also_in(real) == 3);
+  CHECK(part.rows_also_in(real.subset(std::vector<std::int64_t>{1, 2, 3})) == 1);
+  const SetFeatures fake = read_features(space, std::make_shared<Drawn>(30, 2), options);
+  CHECK(fake.rows_also_in(real) == 0);
+}
+
+TEST_CASE("features in a file stand for the pictures of a reference") {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "f.safetensors";
+  MeanSpace space;
+  const PassOptions options{.workers = 0, .classes = {0, 1}};
+  SetFeatures real = read_features(space, std::make_shared<Drawn>(40, 1), options);
+  real.spatial = real.statistics;
+  write_features(path, {"cats", R"({"sha256": "12"})", real});
+  const PictureSet set = open_picture_set(path.string(), {}, Split::train);
+  CHECK(set.images == nullptr);
+  CHECK(set.name == path.string() + ", features of cats");
+  CHECK(set.features_origin == R"({"sha256": "12"})");
+  REQUIRE(set.features.has_value());
+  const SetFeatures fake = read_features(space, std::make_shared<Drawn>(30, 2), options);
+  const MeasureRow stored = measure(fake, Reference(*set.features), 3),
+                   read = measure(fake, Reference(real), 3);
+  CHECK(stored.frechet == read.frechet);
+  CHECK(stored.kid == read.kid);
+  CHECK(stored.recall == read.recall);
+  CHECK(set.features->accuracy() == real.accuracy());
+  CHECK(set.features->inception_score == real.inception_score);
+  CHECK(set.features->spatial->covariance.to_vector() == real.spatial->covariance.to_vector());
+}
+
+TEST_CASE("other files of tensors are no features") {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "f.safetensors";
+  const auto refusal = [&](const Tensor& rows, const char* format) {
+    write_safetensors(path, {{"reference", rows}}, {{"format", format}});
+    try {
+      (void)read_features_file(path);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  CHECK(refusal(zeros({3, 2}), kFeaturesFormat).empty());
+  CHECK(refusal(zeros({3, 2}), "other").find("is no file of features") != std::string::npos);
+  CHECK(refusal(zeros({3}), kFeaturesFormat).find("expected f32 [N, d]") != std::string::npos);
+  CHECK(refusal(full({3, 2}, NAN), kFeaturesFormat).find("f.safetensors") != std::string::npos);
+}
+
+TEST_CASE("sizes and transparency are those of all pictures, not of the first") {
+  const TemporaryFolder folder;
+  std::vector<ImageSize> sizes{{4, 6}, {4, 6}, {8, 8}};
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    write_png(folder.path() / (std::to_string(i) + ".png"), Image(sizes[i].height, sizes[i].width));
+  }
+  const PictureSet set = open_picture_set(folder.path().string(), {}, Split::train);
+  const auto watch = std::make_shared<PictureWatch>();
+  const auto images = watched(set.images, watch);
+  CHECK(images->describe(1) == set.images->describe(1));
+  for (std::int64_t i = 0; i < images->size(); ++i) (void)images->get(i);
+  CHECK(watch->sizes() == 2);
+  CHECK(watch->sizes_text() == "4x6 (2 pictures), 8x8 (1)");
+  CHECK(watch->transparent() == 0);
+  PictureWatch single;
+  single.see({4, 6}, /*is_transparent=*/true);
+  CHECK(single.sizes_text() == "4x6");
+  CHECK(single.transparent() == 1);
 }
 
 }  // namespace fovea

@@ -13,6 +13,7 @@
 #include "engine/base/temporary_folder.h"
 #include "engine/formats/numpy/npz_writer.h"
 #include "engine/random.h"
+#include "report/measures/sample_list.h"
 
 namespace fovea {
 namespace {
@@ -70,6 +71,85 @@ TEST_CASE("a folder of samples: classes are in the names, grid.png is no sample"
   CHECK(set.images->get(1).image == one_color(1));
   CHECK(set.classes == std::vector<std::string>{"a", "b"});
   CHECK(set.settings.find("ddim") != std::string::npos);
+}
+
+namespace {
+
+/// A folder's samples.json for the samples [0, 3) and [5, 6), of the classes 7 and 9 in turn.
+void write_list(const fs::path& folder) {
+  write_file_atomically(folder / "samples.json",
+                        R"({"classes": [7, 9], "count": 4, "first": 0, "seed": 2, "calls":
+                            [{"first": 0, "count": 3}, {"first": 5, "count": 1}]})");
+  put(folder / "000000-class7-seed2.png", 0);
+  put(folder / "000001-class9-seed2.png", 1);
+  put(folder / "000002-class7-seed2.png", 2);
+  put(folder / "000005-class9-seed2.png", 5);
+}
+
+}  // namespace
+
+TEST_CASE("a folder's samples are those that samples.json lists, and no others") {
+  const TemporaryFolder folder;
+  write_list(folder.path());
+  put(folder.path() / "grid.png", 3);
+  CHECK(open_picture_set(folder.path().string(), {}, Split::train).notes.empty());
+  put(folder.path() / "000000-class7-seed3.png", 9);  // of another seed
+  put(folder.path() / "000006-class7-seed2.png", 9);  // beyond the calls
+  put(folder.path() / "holiday.png", 9);
+  const PictureSet set = open_picture_set(folder.path().string(), {}, Split::train);
+  REQUIRE(set.images->size() == 4);
+  CHECK(set.has_labels);
+  CHECK(set.images->label(1) == 9);
+  CHECK(set.images->get(3).image == one_color(5));
+  REQUIRE(set.notes.size() == 1);
+  CHECK(set.notes[0].find("3 pictures are not in samples.json and left out") != std::string::npos);
+}
+
+TEST_CASE("a folder in which a listed sample is missing is refused, with the first one's name") {
+  const TemporaryFolder folder;
+  write_list(folder.path());
+  fs::remove(folder.path() / "000002-class7-seed2.png");
+  CHECK(message_of(folder.path())
+            .find("lacks 1 of the 4 samples in samples.json, the first is "
+                  "000002-class7-seed2.png") != std::string::npos);
+}
+
+TEST_CASE("two pictures that are named like samples hide no others") {
+  const TemporaryFolder folder;
+  put(folder.path() / "000000-class1-seed0.png", 1);
+  put(folder.path() / "000001-class2-seed0.png", 1);
+  CHECK(open_picture_set(folder.path().string(), {}, Split::train).images->label(1) == 2);
+  for (const char* name : {"a.png", "b.png", "c.png"}) put(folder.path() / name, 2);
+  const PictureSet set = open_picture_set(folder.path().string(), {}, Split::train);
+  CHECK(set.images->size() == 5);
+  CHECK_FALSE(set.has_labels);
+}
+
+TEST_CASE("an .npz file with another number of pictures than its list has a note") {
+  const TemporaryFolder folder;
+  write_npz(folder.path() / "s.npz", {{"arr_0", pictures(3)}});
+  write_file_atomically(folder.path() / "s.json",
+                        R"({"classes": [0], "count": 5, "first": 0, "seed": 0})");
+  const PictureSet set = open_picture_set((folder.path() / "s.npz").string(), {}, Split::train);
+  REQUIRE(set.notes.size() == 1);
+  CHECK(set.notes[0].find("has 3 pictures, but") != std::string::npos);
+}
+
+TEST_CASE("a list of samples joins its calls, and tells settings apart by name") {
+  const std::string one = R"({"seed": 1, "cfg_scale": 4.0, "classes": [3], "first": 0, "count": 2,
+                              "weights": "a"})";
+  const std::string two = R"({"seed": 1, "cfg_scale": 4.0, "classes": [3], "first": 1, "count": 4,
+                              "weights": "b"})";
+  CHECK(settings_difference(one, two).empty());
+  CHECK(settings_difference(one, R"({"seed": 2, "cfg_scale": 1.5, "classes": [3]})") ==
+        "seed: 1 and 2, cfg_scale: 4.0 and 1.5");
+  CHECK(settings_difference(one, R"({"cfg_scale": 4.0, "classes": [3]})") == "seed: 1 and null");
+  const std::string joined = with_calls_of(one, two);
+  CHECK(listed_samples(joined)->size() == 5);
+  CHECK(with_calls_of(joined, one).find("\"count\": 5") != std::string::npos);
+  CHECK(listed_samples(with_calls_of(joined, one))->size() == 5);
+  CHECK_FALSE(listed_samples(R"({"seed": 1, "count": 3, "first": 0})").has_value());
+  CHECK_FALSE(listed_samples("no JSON").has_value());
 }
 
 TEST_CASE("a folder of class folders: classes are the folders of the first level") {
@@ -147,7 +227,14 @@ TEST_CASE("statistics of other programs have mu and sigma alone, and are checked
   write_npz(file, {{"mu", zeros({2})}, {"sigma", ones({3, 3})}});
   CHECK(message_of(file).find("sigma: got shape [3, 3]") != std::string::npos);
   write_npz(file, {{"mu", zeros({2})}});
-  CHECK(message_of(file).find("has no array sigma") != std::string::npos);
+  CHECK(message_of(file).find("has no array sigma, but mu; expected") != std::string::npos);
+  write_npz(file, {{"images", pictures(2)}});
+  CHECK(message_of(file).find("has no array mu, but images; expected mu and sigma") !=
+        std::string::npos);
+  write_npz(file, {{"mu", zeros({2})}, {"sigma", from_values({2, 2}, {1, 2, 2, 1})}});
+  CHECK(message_of(file).find("sigma: has negative eigenvalues") != std::string::npos);
+  write_npz(file, {{"mu", zeros({2})}, {"sigma", from_values({2, 2}, {1, 0, 0.5, 1})}});
+  CHECK(message_of(file).find("sigma: is not symmetric") != std::string::npos);
   const Tensor broken = zeros({2});
   broken.data<float>()[1] = NAN;
   write_npz(file, {{"mu", broken}, {"sigma", ones({2, 2})}});

@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 
 def png(rows, channels=3, bits=8):
-    """A PNG file of rows of bytes, with 1 channel (gray) or 3 (RGB)."""
+    """A PNG file of rows of bytes, with 1 channel (gray), 3 (RGB) or 4 (RGBA)."""
     def chunk(kind, body):
         checksum = struct.pack(">I", zlib.crc32(kind + body))
         return struct.pack(">I", len(body)) + kind + body + checksum
-    width, color = len(rows[0]) * 8 // (channels * bits), {1: 0, 3: 2}[channels]
+    width, color = len(rows[0]) * 8 // (channels * bits), {1: 0, 3: 2, 4: 6}[channels]
     size = struct.pack(">IIBBBBB", width, len(rows), bits, color, 0, 0, 0)
     content = zlib.compress(b"".join(b"\0" + row for row in rows))
     return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", size) + chunk(b"IDAT", content) +

@@ -14,6 +14,7 @@ import struct
 import subprocess
 import sys
 import time
+import zipfile
 
 from checks import Checks, parser_of, problem_of_error
 from formats import png, read_safetensors, safetensors
@@ -69,7 +70,8 @@ def check_good(checks, folder, run):
     rows = {row["set"]: row for row in comparison["rows"]}
     checks.that("samples, floor and ceiling stand in one table", list(rows) == ["samples", "floor", "ceiling"], rows)
     checks.that("grid.png is no sample", rows["samples"]["count"] == 24 and rows["ceiling"]["count"] == 24, rows)
-    checks.that("without --real the floor is one half against the other", rows["floor"]["count"] == 15, rows)
+    checks.that("without --real the floor is a random half against the other", rows["floor"]["count"] == 15 and
+                rows["floor"]["reference_count"] == 15 and "drawn at random" in rows["floor"]["pictures"], rows)
     checks.that("features of a run are FD, never FID",
                 comparison["distance"] == "FD(run, last)" and "FD(run, last)" in table and "FID" not in table, table)
     made_by = "sampler ddim, steps 50, guidance 4.0, seed 5"
@@ -83,7 +85,9 @@ def check_good(checks, folder, run):
     own, _ = checks.measured(samples, samples, "--features", run)
     row = own["comparisons"][0]["rows"][0]
     checks.that("a set against itself: distance 0, precision and recall 1",
-                abs(distance(own)) < 1e-6 and row["precision"] == row["recall"] == 1, row)
+                distance(own) == 0 and row["precision"] == row["recall"] == 1, row)
+    checks.that("equal pictures are noted", any("24 of 24 pictures have exactly the features" in note
+                                                for note in own["comparisons"][0]["notes"]), own["comparisons"][0]["notes"])
     for flags in (["--threads", "1"], ["--threads", "2"], ["--batch-size", "5"], ["--workers", "0"]):
         other, _ = checks.measured(samples, real, "--features", run, *flags)
         checks.that(f"{' '.join(flags)} changes no bit", other == result, other)
@@ -107,6 +111,78 @@ def check_statistics(checks, folder, run, samples, real, result):
     train(checks, folder / "again", "--seed", "9")
     checks.fails("statistics of other weights", "has statistics of the weights", samples, file, "--features",
                  folder / "again")
+
+
+def npz_of(path, labels):
+    """An .npz file of tiny pictures with these labels."""
+    def member(kind, shape, data):
+        head = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}".ljust(117) + "\n"
+        return b"\x93NUMPY\1\0" + struct.pack("<H", len(head)) + head.encode() + data
+    with zipfile.ZipFile(path, "w") as file:
+        size = len(labels) * 16 * 16 * 3
+        file.writestr("arr_0.npy", member("|u1", f"({len(labels)}, 16, 16, 3)", bytes(i * i % 251 for i in range(size))))
+        file.writestr("arr_1.npy", member("<i8", f"({len(labels)},)", struct.pack(f"<{len(labels)}q", *labels)))
+    return path
+
+
+def check_floor(checks, folder, run):
+    """Alternating kinds and neighbouring frames: what every second picture would compare wrongly."""
+    kinds = folder / "kinds"
+    kinds.mkdir()
+    for i in range(40):
+        level = 20 if i % 2 else 220
+        rows = [bytes((level + (7 * i + x * y) % 20) % 256 for x in range(48)) for y in range(16)]
+        (kinds / f"{i:03}.png").write_bytes(png(rows))
+    twice = folder / "twice"
+    twice.mkdir()
+    for i in range(20):
+        for k in range(2):
+            (twice / f"{i:03}-{k}.png").write_bytes(drawn(500 + i))
+    few = write_set(folder / "few samples", 900, 12)
+    apart, _ = checks.measured(few, kinds, "--features", run)
+    rows = {row["set"]: row for row in apart["comparisons"][0]["rows"]}
+    name = apart["comparisons"][0]["distance"]
+    checks.that("the floor has as many pictures as the samples", rows["floor"]["count"] == 12 and
+                rows["floor"]["reference_count"] == 28, rows["floor"])
+    checks.that("a floor of alternating kinds has both on both sides", rows["floor"]["precision"] > 0.5 and
+                rows["floor"]["recall"] > 0.5, rows)
+    other, _ = checks.measured(few, kinds, "--features", run, "--seed", "1")
+    checks.that("--seed draws other halves", other["comparisons"][0]["rows"][1][name] != rows["floor"][name], other)
+    pairs, _ = checks.measured(few, twice, "--features", run)
+    checks.that("equal pictures in both parts of the floor are noted",
+                any("lower it" in note for note in pairs["comparisons"][0]["notes"]), pairs["comparisons"][0]["notes"])
+
+
+def check_features_file(checks, folder, run, samples, real, result):
+    file = folder / "features.safetensors"
+    done = checks.run("measure", samples, real, "--features", run, "--save-features", file)
+    tensors, _ = read_safetensors(file)
+    checks.that("--save-features has both sets", done.returncode == 0 and tensors["reference"].shape == [30, 24] and
+                tensors["samples"].shape == [24, 24], done.stderr)
+    stored, _ = checks.measured(samples, file, "--features", run)
+    expected, got = ({row["set"]: row for row in r["comparisons"][0]["rows"]} for r in (result, stored))
+    names = [key for key in expected["samples"] if key not in ("pictures",)]
+    checks.that("... and is a REFERENCE that gives the same numbers",
+                [got["samples"][key] for key in names] == [expected["samples"][key] for key in names], got)
+    checks.that("... with the same floor", got["floor"] == expected["floor"], got["floor"])
+    checks.that("... and a note about the ceiling", any("no ceiling" in note for note in stored["comparisons"][0]["notes"]),
+                stored["comparisons"][0]["notes"])
+    checks.fails("features of other weights", "has features of the weights", samples, file, "--features", folder / "again")
+    checks.fails("features as samples", "expected SAMPLES with pictures", file, real, "--features", run)
+    for flag in ("--json", "--save-features", "--save-statistics"):
+        checks.fails(f"{flag} into a missing folder", f"{flag}: cannot write", samples, real, "--features", run, flag,
+                     folder / "none" / "x")
+
+
+def check_notes(checks, folder, run, real):
+    result, _ = checks.measured(npz_of(folder / "from1.npz", [1 + i % 10 for i in range(20)]), real, "--features", run)
+    notes = result["comparisons"][0]["notes"]
+    checks.that("labels that are counted from 1 are noted", any("labels run from 1 to 10" in note for note in notes), notes)
+    clear = write_set(folder / "clear", 0, 6)
+    (clear / "3.png").write_bytes(png([bytes((x * y) % 256 for x in range(64)) for y in range(16)], channels=4))
+    result, _ = checks.measured(clear, real, "--features", run)
+    notes = result["comparisons"][0]["notes"]
+    checks.that("transparent pixels are noted", any("1 picture has transparent pixels" in note for note in notes), notes)
 
 
 def train(checks, run, *flags):
@@ -183,6 +259,9 @@ def main():
             check_fake_cuda(checks, arguments.fake.resolve(), run, samples, real, result)
         else:
             check_statistics(checks, folder, run, samples, real, result)
+            check_floor(checks, folder, run)
+            check_features_file(checks, folder, run, samples, real, result)
+            check_notes(checks, folder, run, real)
             check_bad(checks, folder, run, samples, real)
             check_interrupt(checks, folder, run)
     return checks.exit_code()

@@ -130,26 +130,59 @@ def check_npz(table):
 
 
 def check_interruption(table):
-    output, npz = table.folder / "stopped", table.folder / "stopped.npz"
-    flags = [table.run_folder, "--num-sampling-steps", "1000", "--count", "400", "--batch-size", "2", "--output", output,
-             "--npz", npz]
-    for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
-        shutil.rmtree(output, ignore_errors=True)
+    """A stopped or killed call keeps what it made, and the same call continues it."""
+    output, npz, whole = table.folder / "stopped", table.folder / "stopped.npz", table.folder / "whole.npz"
+    flags = [table.run_folder, "--num-sampling-steps", "100", "--count", "40", "--batch-size", "2"]
+    table.must_run("sample", *flags, "--npz", whole)
+    flags += ["--output", output, "--npz", npz]
+    for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)):
+        before = len(list(output.glob("0*.png")))
         process = subprocess.Popen(table.command("sample", *flags), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                    text=True)
         for _ in range(600):
-            if len(list(output.glob("0*.png"))) >= 2:
+            if len(list(output.glob("0*.png"))) >= before + 2:
                 break
-            time.sleep(0.05)
+            time.sleep(0.02)
         process.send_signal(number)
         said, error = process.communicate(timeout=30)
-        left = [path.name for path in table.folder.rglob("*.tmp*")]
+        left = sorted(path.name for path in table.folder.iterdir() if path.name.startswith("stopped"))
         problem = ""
         if process.returncode != code:
             problem = f"exit code {process.returncode}, {error}"
-        elif "stopped" not in said or npz.exists() or left or not (output / "grid.png").exists():
-            problem = f"{said}, {left}, {npz.exists()}"
-        table.note(f"{number.name}: finished pictures and their grid stay, no .npz appears", problem)
+        elif left != ["stopped", "stopped.json", "stopped.npz.partial"]:
+            problem = left
+        elif number != signal.SIGKILL and ("same command continues" not in said or not (output / "grid.png").exists()):
+            problem = said
+        table.note(f"{number.name}: what is made stays, no .npz appears", problem)
+    listed = json.loads((output / "samples.json").read_text())
+    table.note("samples.json is there with the call", "" if listed["calls"] == [{"first": 0, "count": 40}] else listed)
+    refused = table.run("measure", output, output, "--features", table.classifier)
+    table.note("measure refuses the unfinished folder", problem_of_error(refused, "of the 40 samples in samples.json"))
+    other = table.run("sample", *flags, "--cfg-scale", "2")
+    table.note("another guidance is refused", problem_of_error(other, "cfg_scale: 4.0 and 2.0", alone=False))
+    result = table.run("sample", *flags)
+    table.note("the same call continues", "" if "are there already" in result.stdout else result.stdout + result.stderr)
+    table.note("... to the file of one call", "" if npz.exists() and npz.read_bytes() == whole.read_bytes() else "differs")
+    table.note("... and to all pictures", "" if len(list(output.glob("0*.png"))) == 40 else sorted(output.glob("*")))
+    again = table.run("sample", *flags)
+    table.note("a finished call makes nothing again", "" if "40 of 40 samples are there already" in again.stdout else again.stdout)
+
+
+def check_notes(table):
+    """What makes samples doubtful is said before they are made."""
+    start = [*TINY, "--max-steps", "4", "--batch-size", "8", "--workers", "0", "--num-sampling-steps", "2", "--no-report"]
+    early, dropped = table.folder / "early", table.folder / "dropped"
+    table.must_run("train_diffusion", *start, "--model-ema", "--no-model-ema-warmup", "--model-ema-decay", "0.999", "--output", early)
+    said = table.run("sample", early, *FAST, "--count", "1").stdout
+    table.note("an average of four updates is noted", "" if "note: the averaged weights still keep 99.60 %" in said else said)
+    said = table.run("sample", early, *FAST, "--count", "1", "--no-use-ema").stdout
+    table.note("... not for the trained weights", said if "averaged weights still" in said else "")
+    trained = table.must_run("train_diffusion", *start, "--class-dropout-prob", "1", "--output", dropped).stdout
+    said = table.run("sample", dropped, *FAST, "--count", "1").stdout
+    table.note("dropping every label is noted in training and sampling",
+               "" if "drops every label" in trained and "drops every label" in said else trained[-300:] + said)
+    refused = table.run("evaluate", dropped)
+    table.note("evaluate names the programs for a diffusion model", problem_of_error(refused, "./run sample", "--eval"))
 
 
 BAD_FLAGS = [
@@ -274,7 +307,7 @@ def main():
                        "0", "--no-report", "--output", table.classifier)
         check_files(table)
         table.names = json.loads((table.run_folder / "samples/samples.json").read_text())["class_names"]
-        for check in (check_independence, check_npz, check_interruption, check_bad_flags, check_latents, check_chain,
+        for check in (check_independence, check_npz, check_interruption, check_notes, check_bad_flags, check_latents, check_chain,
                       check_fake_device):
             check(table)
     return table.exit_code()
