@@ -1,8 +1,10 @@
 // Accuracy and mistakes of classifiers, and whether shape or texture decides.
 #include <optional>
+#include <set>
 
 #include "apps/tasks/classification.h"
 #include "apps/tasks/evaluation_session.h"
+#include "engine/base/lists.h"
 #include "engine/formats/safetensors.h"
 #include "models/classifier.h"
 #include "models/model_as.h"
@@ -34,33 +36,37 @@ EvaluatedModel evaluate_classifier(EvaluationSession& session, const LoadedModel
   return model;
 }
 
-/// Folder for the files about a model; empty: none are written. Files in the weights' own folder
-/// describe the test images only.
-std::optional<std::filesystem::path> output_folder(const EvaluateRequest& request,
-                                                   const LoadedModel& trained) {
-  const std::filesystem::path& weights = trained.weights;
-  if (!request.processes->is_first()) return std::nullopt;
-  if (request.output.empty()) {
-    if (request.is_single() && request.split == "val") return weights.parent_path();
-    return std::nullopt;
-  }
+/// Folder for the files about a model, below --output with a name of its own among those `taken`;
+/// empty: none are written.
+std::optional<std::filesystem::path> output_folder(EvaluationSession& session,
+                                                   const LoadedModel& trained,
+                                                   std::set<std::string>& taken) {
+  const EvaluateRequest& request = session.request();
+  if (request.output.empty()) return session.own_folder(trained);
   if (request.is_single()) return request.output;
-  const ImageSize size = trained.preparation().size;
+  const std::filesystem::path& weights = trained.weights;
   std::string name = weights.parent_path().filename().string();
-  name += (name.empty() ? "" : "-") + weights.stem().string() + "-" + to_string(size);
-  return std::filesystem::path(request.output) / name;
+  name += (name.empty() ? "" : "-") + weights.stem().string() + "-" +
+          to_string(trained.preparation().size);
+  const std::string own = distinct_name(name, taken);
+  const std::filesystem::path folder = std::filesystem::path(request.output) / own;
+  if (own != name) session.note(folder.string() + " is of " + weights.string());
+  return folder;
 }
 
 void write_logits(EvaluationSession& session, const Tensor& logits, const Metadata& images) {
-  const EvaluateRequest& request = session.request();
-  if (request.logits.empty() || !request.processes->is_first()) return;
-  write_safetensors(request.logits, {{"logits", logits}}, images);
-  session.print_written({request.logits});
+  const std::string& file = session.request().logits;
+  if (file.empty()) return;
+  session.write([&] {
+    write_safetensors(file, {{"logits", logits}}, images);
+    return std::vector<std::filesystem::path>{file};
+  });
 }
 
 void evaluate_models(EvaluationSession& session) {
   const EvaluateRequest& request = session.request();
   std::vector<EvaluatedModel> models;
+  std::set<std::string> folders;
   Metadata which_images;
   session.for_each_model([&](const LoadedModel& trained) {
     require_classes(trained);
@@ -69,14 +75,16 @@ void evaluate_models(EvaluationSession& session) {
     session.note(shown.images->notice());
     session.note(request.held_out_note(trained, *shown.own));
     session.note(match_notice(trained.classes(), shown.data, shown.match));
+    const auto folder = output_folder(session, trained, folders);
     const EvaluatedModel& model = models.emplace_back(evaluate_classifier(session, trained, shown));
     if (request.is_single()) session.print(model.class_report().table());
-    if (const auto folder = output_folder(request, trained)) {
-      session.print_written(write_evaluation(*folder, model, *shown.images, trained.preparation()));
-    }
+    if (!folder) return;
+    session.write(
+        [&] { return write_evaluation(*folder, model, *shown.images, trained.preparation()); });
   });
   session.finish(evaluation_table(models), evaluation_csv(models), evaluation_json(models));
   write_logits(session, models.front().result.logits, which_images);
+  session.throw_failure();
 }
 
 MeasuredBias measure_bias(EvaluationSession& session, const LoadedModel& trained) {
@@ -104,16 +112,17 @@ MeasuredBias measure_bias(EvaluationSession& session, const LoadedModel& trained
 void measure_shape_bias(EvaluationSession& session) {
   const EvaluateRequest& request = session.request();
   std::vector<MeasuredBias> models;
+  std::set<std::string> folders;
   session.for_each_model([&](const LoadedModel& trained) {
     require_classes(trained);
+    const auto folder = output_folder(session, trained, folders);
     const MeasuredBias& model = models.emplace_back(measure_bias(session, trained));
     if (request.is_single()) session.print(model.bias().table());
-    if (const auto folder = output_folder(request, trained)) {
-      session.print_written(write_bias(*folder, model));
-    }
+    if (folder) session.write([&] { return write_bias(*folder, model); });
   });
   session.finish(bias_table(models), bias_csv(models));
   write_logits(session, models.front().responses.logits, classes_metadata(models.front().classes));
+  session.throw_failure();
 }
 
 }  // namespace

@@ -1,9 +1,10 @@
 // Evaluation of depth models beside constant predictions.
 #include <filesystem>
+#include <optional>
 
 #include "apps/tasks/depth.h"
 #include "apps/tasks/evaluation_session.h"
-#include "engine/base/files.h"
+#include "engine/base/output_folder.h"
 #include "models/model_as.h"
 #include "report/depth_report.h"
 
@@ -39,30 +40,27 @@ EvaluatedDepth evaluate_depth_model(EvaluationSession& session, const LoadedMode
   return evaluated;
 }
 
-/// The folder for the table; empty: none. The weights' own folder has tables of a single
-/// checkpoint, on test images.
-std::filesystem::path table_folder(const EvaluateRequest& request, const EvaluatedDepth& model) {
-  if (!request.output.empty() || !request.is_single() || request.split != "val")
-    return request.output;
-  return std::filesystem::path(model.checkpoint).parent_path();
-}
-
 }  // namespace
 
 void evaluate_depths(const EvaluateRequest& request) {
   static_cast<void>(protocols_of(request));  // an error in them is reported before models load
   EvaluationSession session(request);
   std::vector<EvaluatedDepth> models;
+  std::optional<std::filesystem::path> folder;
   session.for_each_model([&](const LoadedModel& trained) {
+    folder = request.output.empty() ? session.own_folder(trained) : request.output;
     models.push_back(evaluate_depth_model(session, trained));
   });
   const std::string csv = depth_csv(models);
   session.finish(depth_table(models), csv, depth_json(models));
-  const std::filesystem::path folder = table_folder(request, models.front());
-  if (folder.empty() || !request.processes->is_first()) return;
-  make_folder(folder);
-  write_file_atomically(folder / "depth.csv", csv);
-  session.print_written({folder / "depth.csv"});
+  if (folder) {
+    session.write([&] {
+      OutputFolder output(*folder);
+      output.write("depth.csv", csv);
+      return output.files();
+    });
+  }
+  session.throw_failure();
 }
 
 }  // namespace fovea

@@ -1,5 +1,6 @@
 // COCO's numbers of detectors: evaluation of each checkpoint, tables and files.
 #include <algorithm>
+#include <optional>
 
 #include "apps/tasks/detection.h"
 #include "apps/tasks/evaluation_session.h"
@@ -51,17 +52,14 @@ EvaluatedDetector evaluated_detector(const EvaluateRequest& request, const Loade
   return detector;
 }
 
-/// Writes the files of a single checkpoint; those in its own folder describe test images only.
-void write_detector_files(EvaluationSession& session, const LoadedModel& trained,
-                          const EvaluatedDetector& detector, const std::string& results) {
-  const EvaluateRequest& request = session.request();
-  std::filesystem::path folder = request.output;
-  if (folder.empty() && request.split == "val") folder = trained.weights.parent_path();
-  if (folder.empty() || !request.processes->is_first()) return;
+/// Writes the files of a single checkpoint.
+std::vector<std::filesystem::path> write_detector_files(const std::filesystem::path& folder,
+                                                        const EvaluatedDetector& detector,
+                                                        const std::string& results) {
   std::vector<std::filesystem::path> files = write_precision(folder, detector);
   files.push_back(folder / "detections.json");
   write_file_atomically(files.back(), results);
-  session.print_written(files);
+  return files;
 }
 
 EvaluatedDetector evaluate_detector(EvaluationSession& session, const LoadedModel& trained) {
@@ -71,6 +69,8 @@ EvaluatedDetector evaluate_detector(EvaluationSession& session, const LoadedMode
   require_classes_of(trained, *images);
   session.note(images->notice());
   session.note(request.held_out_note(trained, *images));
+  const std::optional<std::filesystem::path> folder =
+      request.output.empty() ? session.own_folder(trained) : request.output;
   EvaluateOptions options = session.options(trained, images->size());
   options.pad_multiple = 1;
   const FoundObjects found =
@@ -80,7 +80,11 @@ EvaluatedDetector evaluate_detector(EvaluationSession& session, const LoadedMode
   EvaluatedDetector detector = evaluated_detector(request, trained, images, found);
   if (request.is_single()) {
     session.print(category_table(detector));
-    write_detector_files(session, trained, detector, coco_results(found.objects, *images));
+    if (folder) {
+      session.write([&] {
+        return write_detector_files(*folder, detector, coco_results(found.objects, *images));
+      });
+    }
   }
   return detector;
 }
@@ -94,6 +98,7 @@ void evaluate_detectors(const EvaluateRequest& request) {
     detectors.push_back(evaluate_detector(session, trained));
   });
   session.finish(detector_table(detectors), detector_csv(detectors), detector_json(detectors));
+  session.throw_failure();
 }
 
 }  // namespace fovea

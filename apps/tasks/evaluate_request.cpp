@@ -5,6 +5,7 @@
 
 #include "engine/base/error.h"
 #include "engine/base/text.h"
+#include "engine/base/writable.h"
 #include "train/tasks/stored_logits.h"
 
 namespace fovea {
@@ -160,11 +161,31 @@ ClassifierOptions EvaluateRequest::options(const LoadedModel& trained) const {
   return how;
 }
 
+namespace {
+
+/// Throws, naming the flag, if what it names cannot be written.
+void check_outputs(const EvaluateRequest& r) {
+  const auto check_file = [](const char* flag, const std::string& file) {
+    with_context(flag, [&] {
+      if (!file.empty()) require_writable(file);
+    });
+  };
+  check_file("--csv", r.csv);
+  check_file("--json", r.json);
+  check_file("--logits", r.logits);
+  with_context("--output", [&] {
+    if (!r.output.empty()) require_writable_folder(r.output);
+  });
+}
+
+}  // namespace
+
 void check_request(const EvaluateRequest& r) {
   check_usage(r.is_single() || r.logits.empty(), "--logits: got ", r.checkpoints.size(),
               " checkpoints and ", r.sizes().size(), " sizes, expected one of each");
   check_usage(r.split == "train" || (r.data.fraction == 1 && r.data.train_split.empty()),
               "--train-split and --fraction select training images: they need --split train");
+  check_outputs(r);
   if (r.shape_bias.empty()) return;
   const bool brings_images = r.data.name.empty() && r.data_dir.empty() && r.split == "val" &&
                              r.data.val_split.empty() && r.data.classes.empty();

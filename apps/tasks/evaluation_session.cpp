@@ -2,6 +2,7 @@
 #include "apps/tasks/evaluation_session.h"
 
 #include "engine/base/files.h"
+#include "engine/base/writable.h"
 
 namespace fovea {
 
@@ -40,16 +41,42 @@ void EvaluationSession::report(const EvaluationPass& pass, const LoadedModel& tr
   for (const BrokenImage& image : pass.bad_images) line_.print("broken: " + image.message);
 }
 
-void EvaluationSession::print_written(const std::vector<std::filesystem::path>& files) {
-  for (const std::filesystem::path& file : files) line_.print("wrote " + file.string());
+std::optional<std::filesystem::path> EvaluationSession::own_folder(const LoadedModel& trained) {
+  if (!request_.is_single() || request_.split != "val") return {};
+  const std::filesystem::path folder = trained.weights.parent_path();
+  try {
+    require_writable_folder(folder);
+    return folder;
+  } catch (const Error& error) {
+    note(std::string(error.what()) + "; so no files are written (--output DIR)");
+    return {};
+  }
+}
+
+void EvaluationSession::write(const WriteFiles& files) {
+  if (!request_.processes->is_first()) return;
+  try {
+    for (const std::filesystem::path& file : files()) line_.print("wrote " + file.string());
+  } catch (const Error&) {
+    if (!failure_) failure_ = std::current_exception();
+  }
+}
+
+void EvaluationSession::throw_failure() const {
+  if (failure_) std::rethrow_exception(failure_);
 }
 
 void EvaluationSession::finish(const std::string& table, const std::string& csv,
                                const std::string& json) {
   line_.print("\n" + table);
-  if (!request_.processes->is_first()) return;
-  if (!request_.csv.empty()) write_file_atomically(request_.csv, csv);
-  if (!request_.json.empty()) write_file_atomically(request_.json, json);
+  const auto write_text = [&](const std::string& file, const std::string& text) {
+    write([&] {
+      if (!file.empty()) write_file_atomically(file, text);
+      return std::vector<std::filesystem::path>{};
+    });
+  };
+  write_text(request_.csv, csv);
+  write_text(request_.json, json);
 }
 
 }  // namespace fovea

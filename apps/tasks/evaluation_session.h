@@ -1,8 +1,10 @@
 // What evaluations of all tasks have in common: models one after the other, and what is printed.
 #pragma once
 
+#include <exception>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,14 +32,23 @@ class EvaluationSession {
   void note(const std::string& text);
   /// Names the broken images. Throws if outputs of the model were not finite.
   void report(const EvaluationPass& pass, const LoadedModel& trained);
-  void print_written(const std::vector<std::filesystem::path>& files);
-  /// Prints the table of all models; the first process writes the files --csv and --json.
+  /// The weights' own folder, for the files about a single checkpoint on validation images. Empty
+  /// for others, and with a note if the folder cannot be written.
+  [[nodiscard]] std::optional<std::filesystem::path> own_folder(const LoadedModel& trained);
+  /// The first process writes files, whose names are printed. A failure waits for throw_failure(),
+  /// so that the results are printed in any case.
+  using WriteFiles = std::function<std::vector<std::filesystem::path>()>;
+  void write(const WriteFiles& files);
+  /// Prints the table of all models and writes the files --csv and --json.
   void finish(const std::string& table, const std::string& csv, const std::string& json = "");
+  /// Throws the first failure of write(), if there is one.
+  void throw_failure() const;
 
  private:
   const EvaluateRequest& request_;
   ProgressLine line_{/*descriptor=*/1};
   Notices notes_;  ///< those printed
+  std::exception_ptr failure_;
 };
 
 }  // namespace fovea

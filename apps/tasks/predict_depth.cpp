@@ -3,13 +3,14 @@
 #include <cmath>
 #include <filesystem>
 #include <iostream>
-#include <map>
+#include <set>
 
 #include "apps/tasks/depth.h"
 #include "data/codecs/depth_png.h"
 #include "data/figures/contact_sheet.h"
 #include "data/figures/depth_figure.h"
 #include "engine/base/files.h"
+#include "engine/base/lists.h"
 #include "engine/base/text.h"
 #include "models/depth_transformer.h"
 #include "models/model_as.h"
@@ -23,13 +24,9 @@ namespace fs = std::filesystem;
 
 /// The files' names without folder and ending; the second "room" becomes "room-2".
 std::vector<std::string> output_names(const std::vector<fs::path>& files) {
-  std::map<std::string, int> seen;
+  std::set<std::string> taken;
   std::vector<std::string> names;
-  for (const fs::path& file : files) {
-    const std::string stem = file.stem().string();
-    const int count = ++seen[stem];
-    names.push_back(count == 1 ? stem : concat(stem, "-", count));
-  }
+  for (const fs::path& file : files) names.push_back(distinct_name(file.stem().string(), taken));
   return names;
 }
 

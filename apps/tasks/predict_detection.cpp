@@ -12,6 +12,7 @@
 #include "engine/base/csv.h"
 #include "engine/base/files.h"
 #include "engine/base/json.h"
+#include "engine/base/lists.h"
 #include "engine/base/output_folder.h"
 #include "engine/base/text.h"
 #include "models/detection/coco_results.h"
@@ -36,16 +37,6 @@ std::vector<std::int64_t> ids_of(const std::vector<fs::path>& files) {
   ids.clear();
   for (std::int64_t i = 1; i <= std::ssize(files); ++i) ids.push_back(i);
   return ids;
-}
-
-/// The name of a drawn picture: "cat.svg", or "cat-7.svg" for the seventh file if there is another.
-std::string drawn_name(const fs::path& file, std::size_t index, std::set<std::string>& taken) {
-  std::string name = file.stem().string();
-  if (!taken.insert(name).second) {
-    name += "-" + std::to_string(index + 1);
-    taken.insert(name);
-  }
-  return name + ".svg";
 }
 
 std::string label_of(const PictureObject& object) {
@@ -149,7 +140,8 @@ std::vector<PictureObjects> find_in_pictures(const LoadedModel& trained,
   std::set<std::string> taken;
   for (std::size_t i = 0; i < files.size(); ++i) {
     if (!pictures[i].error.empty()) continue;
-    output.write(drawn_name(files[i], i, taken), drawing(files[i], pictures[i].objects));
+    const std::string name = distinct_name(files[i].stem().string(), taken);
+    output.write(name + ".svg", drawing(files[i], pictures[i].objects));
   }
   written.insert(written.end(), output.files().begin(), output.files().end());
   return pictures;

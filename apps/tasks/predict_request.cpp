@@ -1,11 +1,13 @@
 // Flags of `predict`, names of classes, output, broken pictures.
 #include "apps/tasks/predict_request.h"
 
+#include <filesystem>
 #include <iostream>
 
 #include "data/classes/class_list.h"
 #include "engine/base/files.h"
 #include "engine/base/text.h"
+#include "engine/base/writable.h"
 
 namespace fovea {
 
@@ -48,8 +50,25 @@ EvaluateOptions PredictRequest::options(const LoadedModel& trained) const {
   return options;
 }
 
+void PredictRequest::check_outputs(bool output_is_folder) const {
+  const auto check_path = [](const char* flag, const std::string& path,
+                             void (*require)(const std::filesystem::path&)) {
+    with_context(flag, [&] {
+      if (!path.empty()) require(path);
+    });
+  };
+  check_path("--output", output, output_is_folder ? require_writable_folder : require_writable);
+  check_path("--pictures", pictures, require_writable_folder);
+  check_path("--json", json, require_writable);
+}
+
 void PredictRequest::write(const std::string& text) const {
-  if (!output.empty()) return write_file_atomically(output, text);
+  try {
+    if (!output.empty()) return write_file_atomically(output, text);
+  } catch (const Error&) {
+    std::cout << text << std::flush;
+    throw;
+  }
   std::cout << text << std::flush;
 }
 

@@ -22,7 +22,9 @@ struct PredictRequest {
   std::string pictures, json;
 
   [[nodiscard]] EvaluateOptions options(const LoadedModel& trained) const;
-  /// Writes a text to --output or, by default, to standard output.
+  /// Throws, naming the flag, if one of these files and folders cannot be written.
+  void check_outputs(bool output_is_folder) const;
+  /// Writes a text to --output or, by default and if that fails, to standard output.
   void write(const std::string& text) const;
 };
 

@@ -83,6 +83,12 @@ std::vector<std::string> comma_parts(std::string_view text) {
   return parts;
 }
 
+std::string distinct_name(const std::string& wanted, std::set<std::string>& taken) {
+  std::string name = wanted;
+  for (int i = 2; !taken.insert(name).second; ++i) name = wanted + "-" + std::to_string(i);
+  return name;
+}
+
 std::string first_few(const std::vector<std::string>& names, std::size_t most) {
   const std::size_t shown = std::min(most, names.size());
   std::string text = join({names.begin(), names.begin() + std::ptrdiff_t(shown)}, ", ");

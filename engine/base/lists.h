@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,6 +31,10 @@ namespace fovea {
 /// The parts between commas, trimmed and unquoted. A comma inside a part that starts with a quote
 /// does not separate.
 [[nodiscard]] std::vector<std::string> comma_parts(std::string_view text);
+
+/// `wanted`, or if it is among the names `taken`, the first of "wanted-2", "wanted-3", ... that is
+/// not. Adds it to them.
+[[nodiscard]] std::string distinct_name(const std::string& wanted, std::set<std::string>& taken);
 
 /// "apple, leaf, sea and 9 more".
 [[nodiscard]] std::string first_few(const std::vector<std::string>& names, std::size_t most = 3);

@@ -13,6 +13,7 @@
 
 #include "engine/base/error.h"
 #include "engine/base/names.h"
+#include "engine/base/writable.h"
 #include "tests/support/temporary_folder.h"
 
 using namespace fovea;
@@ -210,4 +211,23 @@ TEST_CASE("an appended file grows at flush(), and a failed flush takes nothing a
   AppendFile full("/dev/full");
   full.append("x");
   CHECK(contains(message_of([&] { full.flush(); }), "No space left on device"));
+}
+
+TEST_CASE("whether a result can be written is asked before, and leaves nothing") {
+  const TemporaryFolder folder;
+  write_file_atomically(folder / "file", "x");
+  const auto refusal = [&](const char* path) {
+    return message_of([&] { require_writable(folder / path); });
+  };
+  CHECK(refusal("new").empty());
+  CHECK(refusal("file").empty());
+  CHECK(contains(refusal("none/new"), "none/new: No such file or directory"));
+  CHECK(contains(refusal("file/new"), "file/new: Not a directory"));
+  CHECK(contains(refusal("."), "Is a directory"));
+  CHECK(message_of([&] { require_writable("/dev/stdout"); }).empty());
+  CHECK(message_of([&] { require_writable_folder(folder / "a" / "b"); }).empty());
+  CHECK(message_of([&] { require_writable_folder("relative"); }).empty());
+  CHECK(contains(message_of([&] { require_writable_folder(folder / "file" / "b"); }),
+                 "file/b: Not a directory"));
+  CHECK(files_in(folder.path()) == 1);
 }

@@ -63,6 +63,15 @@ TEST_CASE("commas separate, but not in quotes") {
   CHECK(comma_parts("").empty());
 }
 
+TEST_CASE("equal names are numbered, past numbers that other names have") {
+  std::set<std::string> taken;
+  Texts names;
+  for (const char* name : {"cat-3", "cat", "cat", "cat", "cat-2"}) {
+    names.push_back(distinct_name(name, taken));
+  }
+  CHECK(names == Texts{"cat-3", "cat", "cat-2", "cat-4", "cat-2-2"});
+}
+
 TEST_CASE("of many names the first are shown") {
   CHECK(first_few({"a", "b"}) == "a, b");
   CHECK(first_few({"a", "b", "c", "d", "e"}) == "a, b, c and 2 more");
