@@ -8,7 +8,10 @@
 #include "apps/common/run_argument.h"
 #include "engine/base/files.h"
 #include "engine/base/text.h"
+#include "engine/formats/metadata.h"
+#include "models/checkpoints/checkpoint.h"
 #include "report/compare.h"
+#include "train/run/image_lists.h"
 #include "train/run/run_paths.h"
 #include "train/start/tasks.h"
 
@@ -47,9 +50,8 @@ void add_run(RunComparison& comparison, const RunArgument& named) {
   group->runs.push_back({task, read_log(task, run)});
 }
 
-/// Reads each run once: a repeated argument is not another seed.
-RunComparison read_runs(const std::vector<std::string>& arguments) {
-  RunComparison comparison;
+/// Each run once: a repeated argument is not another seed.
+std::vector<RunArgument> distinct_runs(const std::vector<std::string>& arguments) {
   std::vector<RunArgument> runs;
   for (const std::string& argument : arguments) {
     const RunArgument run = parse_run_argument(argument);
@@ -57,10 +59,36 @@ RunComparison read_runs(const std::vector<std::string>& arguments) {
       std::cerr << "note: " << argument << ": this run was already named and counts once\n";
       continue;
     }
-    add_run(comparison, run);
     runs.push_back(run);
   }
-  return comparison;
+  distinguish(runs);
+  return runs;
+}
+
+/// The lists of the run's images as its state records them, if it does.
+std::optional<ImageLists> images_of(const RunArgument& run) {
+  const std::filesystem::path state = RunPaths{run.folder}.state();
+  if (!std::filesystem::exists(state)) return {};
+  return parse_image_lists(value_or(read_metadata(state), "images", ""), state.string());
+}
+
+/// Notes about runs that have other images than the first.
+std::vector<std::string> notes_on_data(const std::vector<RunArgument>& runs) {
+  std::vector<std::string> notes;
+  const std::optional<ImageLists> first = images_of(runs.front());
+  for (const RunArgument& run : runs) {
+    const std::optional<ImageLists> own = images_of(run);
+    if (!first || !own) continue;
+    const auto compare = [&](const char* what, const ImageList& a, const ImageList& b) {
+      if (a == b) return;
+      notes.push_back(concat(run.folder.string(), ": its ", what, " images (", b.images,
+                             ") are not those of ", runs.front().folder.string(), " (", a.images,
+                             ")"));
+    };
+    compare("held-out", first->test, own->test);
+    compare("training", first->train, own->train);
+  }
+  return notes;
 }
 
 /// The charts of the chosen curves, in the order of their names.
@@ -78,6 +106,7 @@ std::vector<Chart> chosen_charts(const RunComparison& comparison, const std::str
 
 int compare(int argc, char** argv) {
   std::string output, curves;
+  ShownEpoch shown = ShownEpoch::last;
   Fields fields;
   FieldGroup group(fields, "Output");
   group.add("output", &output,
@@ -86,6 +115,10 @@ int compare(int argc, char** argv) {
       "curve", &curves,
       "columns that compare.svg plots, separated by commas: top1, top5, loss, train_loss, lr, "
       "ema_top1, ... (default: the metric that selects the best epoch)");
+  group.choice(
+      "epoch", &shown,
+      "whose scores the table shows: the last epoch that all runs of a label have, or each "
+      "run's best, as evaluate does");
   const std::vector<std::string> arguments = parse_into_fields(
       argc, argv,
       {"compare", "Compares runs side by side; runs with the same label are averaged.",
@@ -93,9 +126,13 @@ int compare(int argc, char** argv) {
   if (arguments.empty()) throw UsageError("compare: name at least one run directory");
   check_usage(curves.empty() || !output.empty(),
               "--curve: the figure needs a folder; add --output DIR");
-  const RunComparison comparison = read_runs(arguments);
+  const std::vector<RunArgument> runs = distinct_runs(arguments);
+  RunComparison comparison;
+  comparison.shown = shown;
+  for (const RunArgument& run : runs) add_run(comparison, run);
   const std::vector<Chart> charts = chosen_charts(comparison, curves);
-  std::cout << comparison_table(comparison);
+  std::cout << comparison_table(comparison) << '\n' << shown_epoch_text(comparison) << '\n';
+  for (const std::string& note : notes_on_data(runs)) std::cout << "note: " << note << '\n';
   if (output.empty()) return 0;
   const std::filesystem::path folder = output;
   make_folder(folder);

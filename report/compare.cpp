@@ -55,6 +55,28 @@ Series series_of(const RunGroup& group, const std::string& column) {
   return series;
 }
 
+/// The values of a measure at the epoch that the table shows, of the runs that have it.
+std::vector<double> shown_values(const RunGroup& group, const Measure& measure, ShownEpoch shown) {
+  std::vector<double> values;
+  for (const LoggedRun& run : group.runs) {
+    const std::int64_t epoch = shown == ShownEpoch::best ? run.best_epoch() : group.epochs() - 1;
+    if (epoch < 0) continue;
+    if (const auto value = run.value(column_of(measure), epoch)) values.push_back(*value);
+  }
+  return values;
+}
+
+/// The number of epochs or, of each run, its best one as log.csv and evaluate count them.
+std::string epochs_text(const RunGroup& group, ShownEpoch shown) {
+  if (shown == ShownEpoch::last) return std::to_string(group.epochs());
+  std::vector<std::string> epochs;
+  for (const LoggedRun& run : group.runs) {
+    const std::int64_t best = run.best_epoch();
+    epochs.push_back(best < 0 ? "-" : std::to_string(best + 1));
+  }
+  return join(epochs, ", ");
+}
+
 /// The columns with a value in at least one run.
 std::vector<std::string> filled_columns(const RunComparison& comparison) {
   std::set<std::string> filled;
@@ -94,6 +116,20 @@ std::optional<double> LoggedRun::value(const std::string& column, std::int64_t e
   return {};
 }
 
+std::int64_t LoggedRun::best_epoch() const {
+  std::int64_t best = -1;
+  EpochRank most;
+  for (std::int64_t epoch = 0; epoch < std::ssize(rows); ++epoch) {
+    const Scores& scores = rows[static_cast<std::size_t>(epoch)].eval;
+    if (scores.empty()) continue;
+    const EpochRank rank = task.rank(scores);
+    if (best >= 0 && !task.is_better(rank, most)) continue;
+    best = epoch;
+    most = rank;
+  }
+  return best;
+}
+
 std::int64_t RunGroup::epochs() const {
   std::size_t common = runs.empty() ? 0 : runs.front().rows.size();
   for (const LoggedRun& run : runs) common = std::min(common, run.rows.size());
@@ -128,8 +164,9 @@ std::string comparison_table(const RunComparison& comparison) {
   const Measure& best = task.best_measure();
   std::vector<Measure> others = task.measures;
   others.erase(others.begin() + static_cast<std::ptrdiff_t>(task.best));
-  std::string header =
-      "| run | seeds | epochs | " + title_of(best, ", %") + " | lowest | highest |";
+  const bool is_best = comparison.shown == ShownEpoch::best;
+  std::string header = std::string("| run | seeds | ") + (is_best ? "best epoch" : "epochs") +
+                       " | " + title_of(best, ", %") + " | lowest | highest |";
   std::string line = "|---|---|---|---|---|---|";
   for (const Measure& measure : others) {
     header += " " + title_of(measure, ", %") + " |";
@@ -137,23 +174,28 @@ std::string comparison_table(const RunComparison& comparison) {
   }
   std::string table = header + "\n" + line + "\n";
   for (const RunGroup& group : comparison.groups) {
-    const auto last = [&](const Measure& measure) {
-      if (group.epochs() == 0) return std::vector<double>{};
-      return group.values(column_of(measure), group.epochs() - 1);
-    };
     const auto cell = [&](const Measure& measure, const auto& of) {
-      const std::vector<double> values = last(measure);
+      const std::vector<double> values = shown_values(group, measure, comparison.shown);
       return values.empty() ? " |" : " " + score_text(measure, of(values)) + " |";
     };
     const auto lowest = [](const auto& values) { return std::ranges::min(values); };
     const auto highest = [](const auto& values) { return std::ranges::max(values); };
     table += "| " + group.label + " | " + std::to_string(group.runs.size()) + " | " +
-             std::to_string(group.epochs()) + " |" + cell(best, mean) + cell(best, lowest) +
+             epochs_text(group, comparison.shown) + " |" + cell(best, mean) + cell(best, lowest) +
              cell(best, highest);
     for (const Measure& measure : others) table += cell(measure, mean);
     table += "\n";
   }
   return table;
+}
+
+std::string shown_epoch_text(const RunComparison& comparison) {
+  const std::string best = comparison.task.best_measure().title;
+  if (comparison.shown == ShownEpoch::best) {
+    return "Scores of each run's best epoch by " + best + ", whose weights evaluate takes.";
+  }
+  return "Scores after the last epoch that all runs of a row have, not the best one (--epoch "
+         "best).";
 }
 
 std::string comparison_csv(const RunComparison& comparison) {

@@ -1,11 +1,13 @@
 // Comparison of several runs: which settings learn better, over their seeds.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "data/figures/plot.h"
+#include "engine/base/names.h"
 #include "train/run/run_log.h"
 
 namespace fovea {
@@ -18,6 +20,9 @@ struct LoggedRun {
   /// The value of a column after epoch `epoch` (from 0); empty if it was not measured or if the run
   /// has no such column.
   [[nodiscard]] std::optional<double> value(const std::string& column, std::int64_t epoch) const;
+  /// The epoch (from 0) with the best held-out scores, of which the run keeps the weights; -1:
+  /// none was evaluated.
+  [[nodiscard]] std::int64_t best_epoch() const;
 };
 
 /// Runs that differ only by their seed.
@@ -31,18 +36,30 @@ struct RunGroup {
   [[nodiscard]] std::vector<double> values(const std::string& column, std::int64_t epoch) const;
 };
 
+/// The epoch whose scores a table shows.
+enum class ShownEpoch {
+  last,  ///< the last one that all runs of a group have
+  best,  ///< of each run, its best one
+};
+template <>
+inline constexpr auto kNames<ShownEpoch> =
+    std::to_array<Named<ShownEpoch>>({{ShownEpoch::last, "last"}, {ShownEpoch::best, "best"}});
+
 /// Groups of runs with the same main metric.
 struct RunComparison {
   TaskInfo task;
   std::vector<RunGroup> groups;
+  ShownEpoch shown = ShownEpoch::last;
 
   /// The columns of all logs except the epoch: those of the first log, then those added by others.
   [[nodiscard]] std::vector<std::string> columns() const;
 };
 
-/// A Markdown table with one row per group: runs, epochs, and the mean held-out scores after the
-/// last common epoch; for the main metric also the lowest and highest.
+/// A Markdown table with one row per group: runs, epochs (or the best epoch of each run), and the
+/// mean held-out scores of the shown epoch; for the main metric also the lowest and highest.
 [[nodiscard]] std::string comparison_table(const RunComparison& comparison);
+/// Which epoch the table shows, in a sentence.
+[[nodiscard]] std::string shown_epoch_text(const RunComparison& comparison);
 /// CSV with label, run, and the rows of each run's log.csv.
 [[nodiscard]] std::string comparison_csv(const RunComparison& comparison);
 /// Means by epoch, one line per group. A curve is named by its column in log.csv or, for held-out

@@ -23,6 +23,18 @@ std::string last_name(const fs::path& folder) {
   return name.empty() ? folder.string() : name.string();
 }
 
+/// The last names of the folder's path, joined: "a/b" for two of "runs/a/b".
+std::string last_names(const fs::path& folder, std::ptrdiff_t count) {
+  fs::path whole = fs::absolute(folder).lexically_normal();
+  if (!whole.has_filename()) whole = whole.parent_path();
+  const std::vector<fs::path> parts(whole.begin(), whole.end());
+  fs::path last;
+  for (auto part = parts.end() - std::min(count, std::ssize(parts)); part != parts.end(); ++part) {
+    last /= *part;
+  }
+  return last.string();
+}
+
 bool is_same_folder(const fs::path& a, const fs::path& b) {
   std::error_code none;
   return fs::equivalent(a, b, none);
@@ -42,6 +54,24 @@ RunArgument parse_run_argument(const std::string& argument) {
   std::error_code none;
   fail(argument, fs::exists(argument, none) ? ": is not a folder" : ": no such folder",
        ", expected a run directory, as RUN_DIR or LABEL=RUN_DIR");
+}
+
+void distinguish(std::vector<RunArgument>& runs) {
+  for (std::ptrdiff_t names = 2;; ++names) {
+    std::vector<RunArgument*> same;
+    for (RunArgument& run : runs) {
+      const auto equal = std::count_if(runs.begin(), runs.end(), [&](const RunArgument& other) {
+        return other.label == run.label;
+      });
+      if (!run.has_own_label && equal > 1) same.push_back(&run);
+    }
+    if (same.empty()) return;
+    for (RunArgument* run : same) {
+      const std::string longer = last_names(run->folder, names);
+      if (longer == run->label) return;  // the whole path: one folder under the label of another
+      run->label = longer;
+    }
+  }
 }
 
 bool is_named_again(const RunArgument& run, const std::vector<RunArgument>& others) {

@@ -51,6 +51,26 @@ TEST_CASE("a folder's label is its name, by whatever path it is reached") {
   CHECK(parse_run_argument(runs.at("link")).label == "link");
 }
 
+TEST_CASE("equal names of different folders are told apart by the folders above") {
+  const Runs runs({"lr1/seed0", "lr2/seed0", "lr2/seed1", "x/lr1/seed0"});
+  const auto labels = [&](const std::vector<std::string>& arguments) {
+    std::vector<RunArgument> named;
+    for (const std::string& argument : arguments) named.push_back(parse_run_argument(argument));
+    distinguish(named);
+    std::vector<std::string> found;
+    for (const RunArgument& run : named) found.push_back(run.label);
+    return found;
+  };
+  using Labels = std::vector<std::string>;
+  CHECK(labels({runs.at("lr1/seed0"), runs.at("lr2/seed0"), runs.at("lr2/seed1")}) ==
+        Labels{"lr1/seed0", "lr2/seed0", "seed1"});
+  CHECK(labels({runs.at("lr1/seed0") + "/", runs.at("x/lr1/seed0")})[1] == "x/lr1/seed0");
+  // Labels of the user make a group, also if they are a folder's name.
+  CHECK(labels({"a=" + runs.at("lr1/seed0"), "a=" + runs.at("lr2/seed0")}) == Labels{"a", "a"});
+  CHECK(labels({"seed0=" + runs.at("lr1/seed0"), runs.at("lr2/seed0")}) ==
+        Labels{"seed0", "lr2/seed0"});
+}
+
 TEST_CASE("what is no folder, and what has an empty label, is refused") {
   const Runs runs({"plain"});
   const auto refusal = [](const std::string& argument) {

@@ -48,6 +48,17 @@ TEST_CASE("a table shows mean and range after the last epoch that all runs of a 
         "| learned | 1 | 1 | 50.00 | 50.00 | 50.00 | 2 | 99.00 |\n");
 }
 
+TEST_CASE("the best epoch of each run, as evaluate takes it: the first of equal ones") {
+  RunComparison runs = of({{"a", {run_of({10, 90, 20, 90}), run_of({40})}}, {"new", {run_of({})}}});
+  runs.shown = ShownEpoch::best;
+  const std::string table = comparison_table(runs);
+  CHECK(contains(table, "| run | seeds | best epoch | top-1, % |"));
+  CHECK(contains(table, "| a | 2 | 2, 1 | 65.00 | 40.00 | 90.00 | 2 | 99.00 |"));
+  CHECK(contains(table, "| new | 1 | - | | | | | |"));
+  CHECK(contains(shown_epoch_text(runs), "best epoch by top-1"));
+  CHECK(contains(shown_epoch_text(of(runs.groups)), "the last epoch that all runs"));
+}
+
 TEST_CASE("a group of runs that have no epoch in common has an empty row") {
   const std::vector<RunGroup> groups{{"new", {run_of({10}), run_of({})}}};
   CHECK(comparison_table(of(groups)).ends_with("| new | 2 | 0 | | | | | |\n"));
