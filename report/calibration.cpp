@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <sstream>
 
 #include "data/figures/svg.h"
+#include "engine/base/csv.h"
 #include "engine/base/text.h"
 
 namespace fovea {
@@ -101,14 +101,14 @@ double Calibration::overconfidence() const {
 }
 
 std::string Calibration::csv() const {
-  std::ostringstream out;
-  out << "from,to,images,right,accuracy,mean_confidence\n";
+  Csv csv("from,to,images,right,accuracy,mean_confidence");
+  const auto text = [](double share) { return general_text(share, 6); };
   for (std::size_t m = 0; m < kBins; ++m) {
     const Bin& bin = bins_[m];
-    out << bin_edge(m) << ',' << bin_edge(m + 1) << ',' << bin.images << ',' << bin.right << ','
-        << bin.accuracy() << ',' << bin.mean_confidence() << '\n';
+    csv.row(text(bin_edge(m)), text(bin_edge(m + 1)), bin.images, bin.right, text(bin.accuracy()),
+            text(bin.mean_confidence()));
   }
-  return out.str();
+  return csv.text();
 }
 
 std::string Calibration::svg() const {

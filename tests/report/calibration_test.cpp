@@ -5,6 +5,8 @@
 
 #include <cmath>
 #include <limits>
+#include <locale>
+#include <string>
 #include <vector>
 
 #include "tests/support/temporary_folder.h"
@@ -49,6 +51,30 @@ TEST_CASE("without images, and with confidences that are none") {
   CHECK(c.bins()[0].images == 1);
   CHECK(c.bins()[0].right == 0);
   CHECK(c.expected_error() == 0);
+}
+
+namespace {
+
+/// As in a German locale.
+struct DecimalComma : std::numpunct<char> {
+  [[nodiscard]] char do_decimal_point() const override { return ','; }
+  [[nodiscard]] char do_thousands_sep() const override { return '.'; }
+  [[nodiscard]] std::string do_grouping() const override { return "\3"; }
+};
+
+}  // namespace
+
+TEST_CASE("the table is the same in a locale with a decimal comma") {
+  const std::vector<Prediction> predictions(2000, Prediction{0, 1, 1, 0.6});
+  const Calibration c(predictions);
+  const std::string expected = c.csv(), drawn = c.svg();
+  const std::locale before =
+      std::locale::global(std::locale(std::locale::classic(), new DecimalComma));
+  const std::string found = c.csv(), found_svg = c.svg();
+  std::locale::global(before);
+  CHECK(contains(expected, "0.6"));
+  CHECK(found == expected);
+  CHECK(found_svg == drawn);
 }
 
 TEST_CASE("table and diagram") {
