@@ -32,9 +32,8 @@ Pipeline::Step color_step(std::function<Image(Image, Rng&)> change) {
 
 Pipeline::Step geometry_step(std::function<std::vector<Geometry>(ImageSize, Rng&)> draw) {
   return [draw = std::move(draw)](Sample sample, Rng& rng) {
-    for (const Geometry& move : draw(sample.image.size(), rng))
-      sample = moved(std::move(sample), move);
-    return sample;
+    const std::vector<Geometry> moves = draw(sample.image.size(), rng);
+    return moved(std::move(sample), moves);
   };
 }
 

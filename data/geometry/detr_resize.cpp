@@ -40,6 +40,18 @@ PixelBox draw_crop(ImageSize image, std::int64_t side, Rng& rng) {
   return {top, top + height, left, left + width};
 }
 
+/// The size with the shorter side at `shorter`, and the longer one limited for images of `side`. Of
+/// a very long image the shorter side stays at one pixel and the longer one beyond its limit. Eight
+/// times that is refused: the whole batch would be padded to it.
+ImageSize limited_size(ImageSize image, std::int64_t shorter, std::int64_t side) {
+  constexpr std::int64_t kMostBeyond = 8;
+  const std::int64_t longest = scaled(kMaxLongSide, side);
+  const ImageSize size = short_side_size(image, shorter, longest);
+  if (std::max(size.height, size.width) <= kMostBeyond * longest) return size;
+  throw ImageError("is " + to_string(image) + " (height x width), too long for a longer side of " +
+                   std::to_string(longest) + " pixels");
+}
+
 }  // namespace
 
 ImageSize short_side_size(ImageSize image, std::int64_t side, std::int64_t longest) {
@@ -55,7 +67,7 @@ ImageSize short_side_size(ImageSize image, std::int64_t side, std::int64_t longe
 }
 
 std::vector<Geometry> detr_moves(ImageSize image, std::int64_t side, Filter filter) {
-  return {geometry::Resize{short_side_size(image, side, scaled(kMaxLongSide, side)), filter}};
+  return {geometry::Resize{limited_size(image, side, side), filter}};
 }
 
 std::vector<Geometry> draw_detr_moves(ImageSize image, std::int64_t side, Filter filter, Rng& rng) {
@@ -67,8 +79,7 @@ std::vector<Geometry> draw_detr_moves(ImageSize image, std::int64_t side, Filter
     image = part.size();
   }
   const std::int64_t last = scaled(one_of(kSides, rng), side);
-  moves.push_back(
-      geometry::Resize{short_side_size(image, last, scaled(kMaxLongSide, side)), filter});
+  moves.push_back(geometry::Resize{limited_size(image, last, side), filter});
   return moves;
 }
 

@@ -16,12 +16,13 @@ inline constexpr std::int64_t kDetrSide = 800;
 /// (0: no limit).
 [[nodiscard]] ImageSize short_side_size(ImageSize image, std::int64_t side, std::int64_t longest);
 
-/// In evaluation the shorter side becomes 800, and the longer at most 1333.
+/// In evaluation the shorter side becomes 800, and the longer at most 1333. Throws ImageError
+/// for images so long that one pixel of the shorter side leaves more than eight times that.
 [[nodiscard]] std::vector<Geometry> detr_moves(ImageSize image, std::int64_t side, Filter filter);
 
 /// In training, half of the time, the shorter side becomes one of 480, 512, ..., 800, and the
 /// longer at most 1333. Otherwise the same after a crop: the shorter side becomes 400, 500 or 600,
-/// and a part with sides U{384, ..., 600}, at most the image's, is cut out.
+/// and a part with sides U{384, ..., 600}, at most the image's, is cut out. Throws as detr_moves().
 [[nodiscard]] std::vector<Geometry> draw_detr_moves(ImageSize image, std::int64_t side,
                                                     Filter filter, Rng& rng);
 

@@ -68,9 +68,8 @@ Moves evaluation_moves(ImageSize image, const EvaluationTransform& t) {
 }
 
 Image prepare_for_evaluation(Image image, const EvaluationTransform& t) {
-  for (const Geometry& move : evaluation_moves(image.size(), t))
-    image = moved(std::move(image), move);
-  return image;
+  const Moves moves = evaluation_moves(image.size(), t);
+  return moved(Sample{std::move(image)}, moves).image;
 }
 
 Pipeline evaluation_pipeline(const EvaluationTransform& t) {

@@ -110,6 +110,26 @@ std::vector<ObjectBox> moved_boxes(const std::vector<ObjectBox>& boxes, const Ge
   return result;
 }
 
+void check_size(const DenseMap& map, ImageSize image) {
+  check(map.values.size() == image, "geometry: the map \"", map.name, "\" is ",
+        to_string(map.values.size()), ", expected the size of its image, ", to_string(image));
+}
+
+Sample resized_and_cropped(Sample sample, const geometry::Resize& resize,
+                           const geometry::Crop& crop) {
+  const ImageSize from = sample.image.size();
+  sample.image = resized_part(sample.image, resize.size, resize.filter, crop.box, crop.padding,
+                              fill_of(sample.image.format, crop.fill));
+  auto& [boxes, maps] = sample.targets;
+  if (boxes) boxes = moved_boxes(moved_boxes(*boxes, resize, from), crop, resize.size);
+  for (DenseMap& map : maps) {
+    check_size(map, from);
+    map.values = resized_part(map.values, resize.size, map.filter, crop.box, crop.padding,
+                              pixel_of(map.values.format, map.outside));
+  }
+  return sample;
+}
+
 }  // namespace
 
 Geometry rotation(ImageSize size, double degrees, const Sampling& sampling) {
@@ -208,8 +228,7 @@ ObjectBox moved(const ObjectBox& box, const Geometry& move, ImageSize from) {
 ImageTargets moved(ImageTargets targets, const Geometry& move, ImageSize from) {
   if (targets.boxes) targets.boxes = moved_boxes(*targets.boxes, move, from);
   for (DenseMap& map : targets.maps) {
-    check(map.values.size() == from, "geometry: the map \"", map.name, "\" is ",
-          to_string(map.values.size()), ", expected the size of its image, ", to_string(from));
+    check_size(map, from);
     map = moved(std::move(map), move);
   }
   return targets;
@@ -219,6 +238,20 @@ Sample moved(Sample sample, const Geometry& move) {
   const ImageSize from = sample.image.size();
   sample.image = moved(std::move(sample.image), move);
   if (!sample.targets.empty()) sample.targets = moved(std::move(sample.targets), move, from);
+  return sample;
+}
+
+Sample moved(Sample sample, const std::vector<Geometry>& moves) {
+  for (std::size_t i = 0; i < moves.size(); ++i) {
+    const auto* resize = std::get_if<geometry::Resize>(&moves[i]);
+    const auto* crop = i + 1 < moves.size() ? std::get_if<geometry::Crop>(&moves[i + 1]) : nullptr;
+    if (resize != nullptr && crop != nullptr) {
+      sample = resized_and_cropped(std::move(sample), *resize, *crop);
+      ++i;
+    } else {
+      sample = moved(std::move(sample), moves[i]);
+    }
+  }
   return sample;
 }
 

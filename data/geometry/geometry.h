@@ -2,6 +2,7 @@
 #pragma once
 
 #include <variant>
+#include <vector>
 
 #include "data/augment/affine.h"
 #include "data/geometry/transforms.h"
@@ -67,5 +68,8 @@ inline constexpr float kMinBoxSide = 1;
 [[nodiscard]] ImageTargets moved(ImageTargets targets, const Geometry& move, ImageSize from);
 /// Moves the image with all its targets.
 [[nodiscard]] Sample moved(Sample sample, const Geometry& move);
+/// Applies the moves in order. Of a resize before a crop only the part that the crop shows is
+/// computed: a long picture is enlarged to far more pixels than memory holds.
+[[nodiscard]] Sample moved(Sample sample, const std::vector<Geometry>& moves);
 
 }  // namespace fovea

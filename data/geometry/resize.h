@@ -28,5 +28,9 @@ struct SourceBox {
 [[nodiscard]] Image resize(const Image& image, ImageSize size, Filter filter = Filter::bicubic);
 /// The same for a part of the image; pixels outside of it do not contribute.
 [[nodiscard]] Image resize(const Image& image, ImageSize size, Filter filter, SourceBox box);
+/// The pixels `part` of the image resized to `size`, without computing the others: time and memory
+/// do not grow with `size`. Throws unless `part` lies inside `size`.
+[[nodiscard]] Image resize_part(const Image& image, ImageSize size, Filter filter,
+                                const PixelBox& part);
 
 }  // namespace fovea

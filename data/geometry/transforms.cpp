@@ -38,6 +38,36 @@ std::vector<std::int64_t> sources(std::int64_t start, std::int64_t count, std::i
   return result;
 }
 
+bool is_inside(const PixelBox& box, ImageSize size) {
+  return box.top >= 0 && box.left >= 0 && box.bottom <= size.height && box.right <= size.width;
+}
+
+/// The range of the sources; empty if all are outside.
+std::array<std::int64_t, 2> range_of(const std::vector<std::int64_t>& sources) {
+  std::array<std::int64_t, 2> range{0, 0};
+  for (const std::int64_t at : sources) {
+    if (at < 0) continue;
+    if (range[1] == 0) range[0] = at;
+    range = {std::min(range[0], at), std::max(range[1], at + 1)};
+  }
+  return range;
+}
+
+/// The pixels at these rows and columns, or `fill` where one is -1; zeros if that is empty.
+Image gathered(const Image& image, const std::vector<std::int64_t>& rows,
+               const std::vector<std::int64_t>& columns, PixelBytes fill) {
+  const std::int64_t bytes = image.format.bytes();
+  Image result(std::ssize(rows), std::ssize(columns), image.format);
+  for (std::int64_t y = 0; y < result.height; ++y) {
+    for (std::int64_t x = 0; x < result.width; ++x) {
+      const bool outside = rows[y] < 0 || columns[x] < 0;
+      if (outside && fill.empty()) continue;
+      std::copy_n(outside ? fill.data() : image.at(rows[y], columns[x]), bytes, result.at(y, x));
+    }
+  }
+  return result;
+}
+
 /// The size with the image's ratio and the given shorter side (torchvision's Resize: rounded
 /// down).
 ImageSize shorter_side(ImageSize image, std::int64_t shorter) {
@@ -116,21 +146,11 @@ Image crop(const Image& image, const PixelBox& box, Padding padding, PixelBytes 
   const std::int64_t bytes = image.format.bytes();
   check(fill.empty() || std::ssize(fill) == bytes, "crop: got a fill of ", fill.size(),
         " bytes, a pixel has ", bytes);
-  const bool inside =
-      box.top >= 0 && box.left >= 0 && box.bottom <= image.height && box.right <= image.width;
   const auto zero = [](std::uint8_t byte) { return byte == 0; };
   const bool black = padding == Padding::constant && std::all_of(fill.begin(), fill.end(), zero);
-  if (inside || black) return crop(image, box.top, box.left, size);
-  const std::vector<std::int64_t> rows = sources(box.top, size.height, image.height, padding);
-  const std::vector<std::int64_t> columns = sources(box.left, size.width, image.width, padding);
-  Image result(size.height, size.width, image.format);
-  for (std::int64_t y = 0; y < size.height; ++y) {
-    for (std::int64_t x = 0; x < size.width; ++x) {
-      const bool outside = rows[y] < 0 || columns[x] < 0;
-      std::copy_n(outside ? fill.data() : image.at(rows[y], columns[x]), bytes, result.at(y, x));
-    }
-  }
-  return result;
+  if (is_inside(box, image.size()) || black) return crop(image, box.top, box.left, size);
+  return gathered(image, sources(box.top, size.height, image.height, padding),
+                  sources(box.left, size.width, image.width, padding), fill);
 }
 
 PixelBox center_box(ImageSize image, ImageSize size) {
@@ -154,6 +174,21 @@ ImageSize covering_size(ImageSize image, ImageSize size) {
 Image resized(Image image, ImageSize size, Filter filter) {
   if (image.size() == size) return image;
   return resize(image, size, filter);
+}
+
+Image resized_part(const Image& image, ImageSize size, Filter filter, const PixelBox& box,
+                   Padding padding, PixelBytes fill) {
+  if (image.size() == size) return crop(image, box, padding, fill);
+  if (is_inside(box, size)) return resize_part(image, size, filter, box);
+  std::vector<std::int64_t> rows = sources(box.top, box.size().height, size.height, padding);
+  std::vector<std::int64_t> columns = sources(box.left, box.size().width, size.width, padding);
+  const auto [top, bottom] = range_of(rows);
+  const auto [left, right] = range_of(columns);
+  if (top == bottom || left == right) return gathered(image, rows, columns, fill);
+  for (std::int64_t& row : rows) row -= row < 0 ? 0 : top;
+  for (std::int64_t& column : columns) column -= column < 0 ? 0 : left;
+  return gathered(resize_part(image, size, filter, {top, bottom, left, right}), rows, columns,
+                  fill);
 }
 
 Color8 mean_color(const Normalization& normalization) {

@@ -40,6 +40,10 @@ using PixelBytes = std::span<const std::uint8_t>;
 [[nodiscard]] ImageSize covering_size(ImageSize image, ImageSize size);
 /// Resizes the image; returns it unchanged if it already has the size.
 [[nodiscard]] Image resized(Image image, ImageSize size, Filter filter);
+/// crop(resized(image, size, filter), box, padding, fill), for which only the pixels that the crop
+/// shows are computed.
+[[nodiscard]] Image resized_part(const Image& image, ImageSize size, Filter filter,
+                                 const PixelBox& box, Padding padding, PixelBytes fill = {});
 [[nodiscard]] Image flip_horizontal(Image image);
 [[nodiscard]] Image flip_vertical(Image image);
 /// Rotates counter-clockwise by multiples of 90 degrees; throws on odd multiples for an image that

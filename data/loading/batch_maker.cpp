@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <new>
 #include <utility>
 
 #include "engine/base/error.h"
@@ -79,12 +80,24 @@ void BatchMaker::put(Made& made, BatchRows& rows, Draw draw) const try {
 
 void BatchMaker::add_sample(BatchRows& rows, const Draw& draw) const {
   Rng rng = rng_of(draw);
-  Sample placed = pipeline_.place(read(draw.index, rng), rng);
+  Sample placed = place(draw.index, rng);
   if (options_.rows.splits == 1)
     return add_row(rows, pipeline_.vary(std::move(placed), rng), draw, 0, rng);
   add_row(rows, placed, draw, 0, rng);
   for (std::int64_t split = 1; split < options_.rows.splits; ++split)
     add_row(rows, pipeline_.vary(placed, rng), draw, split, rng);
+}
+
+/// The sample after the pipeline's steps. A picture that does not fit the memory is a broken one.
+Sample BatchMaker::place(std::int64_t index, Rng& rng) const try {
+  Sample sample = read(index, rng);
+  try {
+    return pipeline_.place(std::move(sample), rng);
+  } catch (const ImageError& error) {  // of a picture that steps do not know by name
+    throw ImageError(dataset_->describe(index) + ": " + error.what());
+  }
+} catch (const std::bad_alloc&) {
+  throw ImageError(dataset_->describe(index) + ": takes more memory than there is");
 }
 
 void BatchMaker::add_row(BatchRows& rows, Sample sample, const Draw& draw, std::int64_t split,

@@ -51,6 +51,7 @@ class BatchMaker {
   void add_row(BatchRows& rows, Sample sample, const Draw& draw, std::int64_t split,
                Rng& rng) const;
   [[nodiscard]] Rng rng_of(const Draw& draw) const;
+  [[nodiscard]] Sample place(std::int64_t index, Rng& rng) const;
   [[nodiscard]] Sample read(std::int64_t index, Rng& rng) const;
   [[nodiscard]] bool is_finished(const Draw& draw, std::int64_t split) const;
   [[nodiscard]] Batch prepared(Batch batch, BatchPart part) const;

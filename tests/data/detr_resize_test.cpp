@@ -58,6 +58,13 @@ TEST_CASE("DETR's evaluation has a shorter side of 800 and a longer one of at mo
   CHECK(prepare_for_evaluation(Image(30, 40), transform).size() == ImageSize{800, 1066});
 }
 
+TEST_CASE("a picture of which DETR's longest side leaves no shorter one is broken") {
+  const char* const message =
+      "is 2x30000 (height x width), too long for a longer side of 1333 pixels";
+  CHECK_THROWS_WITH_AS((void)detr_moves({2, 30'000}, 800, Filter::bilinear), message, ImageError);
+  CHECK(resize_of(detr_moves({4, 30'000}, 800, Filter::bilinear).at(0)).size == ImageSize{1, 7500});
+}
+
 TEST_CASE("DETR's training sizes are 480 to 800 in steps of 32, or scaled with the side") {
   const std::set<std::int64_t> usual = {480, 512, 544, 576, 608, 640, 672, 704, 736, 768, 800};
   CHECK(short_sides({480, 640}, 800) == usual);

@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <sys/resource.h>
+
 #include <cmath>
 
 #include "data/augment/policy.h"
@@ -302,6 +304,70 @@ TEST_CASE("a map of another size than its image is refused") {
   CHECK_THROWS_WITH_AS((void)moved(std::move(sample), geometry::Flip{}),
                        "geometry: the map \"depth\" is 32x32, expected the size of its image, 8x8",
                        Error);
+}
+
+namespace {
+
+/// The moves one after the other, as if no crop were known before its resize.
+Sample moved_one_by_one(Sample sample, const std::vector<Geometry>& moves) {
+  for (const Geometry& move : moves) sample = moved(std::move(sample), move);
+  return sample;
+}
+
+bool are_equal(const Sample& a, const Sample& b) {
+  return a.image == b.image && a.targets == b.targets;
+}
+
+/// Memory that the process has had at most, in bytes.
+std::int64_t peak_memory() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_maxrss * std::int64_t{1024};
+}
+
+}  // namespace
+
+TEST_CASE("a crop after a resize gives the same pixels, boxes and maps as both in turn") {
+  const DrawnBoxes boxes({.size = 4});
+  const DrawnDepth depths({.size = 4});
+  for (const Filter filter : {Filter::nearest, Filter::box, Filter::bilinear, Filter::bicubic}) {
+    for (const ImageSize size : {ImageSize{90, 31}, ImageSize{7, 130}, ImageSize{40, 60}}) {
+      for (const Padding padding : {Padding::constant, Padding::reflect, Padding::edge}) {
+        for (const PixelBox box : {PixelBox{1, 6, 3, 20}, PixelBox{-4, 12, 2, 40},
+                                   PixelBox{-3, 95, -3, 135}, PixelBox{-9, -2, 0, 5}}) {
+          CAPTURE(to_string(size));
+          CAPTURE(box.top);
+          const std::vector<Geometry> moves = {geometry::Resize{size, filter},
+                                               geometry::Crop{box, padding, {7, 8, 9}}};
+          for (std::int64_t i = 0; i < 4; ++i) {
+            CHECK(are_equal(moved(boxes.get(i), moves), moved_one_by_one(boxes.get(i), moves)));
+            CHECK(are_equal(moved(depths.get(i), moves), moved_one_by_one(depths.get(i), moves)));
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("a picture of 2 x 30,000 takes no more memory than itself and its crop") {
+  EvaluationTransform transform;
+  transform.size = {224, 224};
+  AugmentOptions simple;
+  simple.crop = TrainCrop::simple;
+  simple.size = {224, 224};
+  const std::int64_t before = peak_memory();
+  Sample wide{Image(2, 30'000)}, tall{Image(30'000, 2)};
+  wide.targets.maps = {{"depth", Image(2, 30'000, {PixelType::f32, 1})}};
+  for (const CropMode mode :
+       {CropMode::center, CropMode::squash, CropMode::border, CropMode::adm}) {
+    transform.crop.mode = mode;
+    Rng rng(0);
+    CHECK(evaluation_pipeline(transform).apply(wide, rng).image.size() == transform.size);
+    CHECK(evaluation_pipeline(transform).apply(tall, rng).image.size() == transform.size);
+  }
+  Rng rng(0);
+  CHECK(training_pipeline(simple).apply(wide, rng).image.size() == simple.size);
+  CHECK(peak_memory() - before < std::int64_t{100} << 20);
 }
 
 }  // namespace fovea

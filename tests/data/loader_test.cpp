@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <new>
 #include <set>
 #include <thread>
 #include <utility>
@@ -298,6 +299,27 @@ TEST_CASE("the loader refuses options that make no batch") {
                        "loader: got a start at epoch 0, batch 5, expected an epoch of 0 or more "
                        "and a batch of 0 to 4",
                        Error);
+}
+
+TEST_CASE("a picture that a step refuses or memory does not hold is broken alone, by its name") {
+  const auto set = std::make_shared<LevelImages>(6);
+  const auto failing = [](auto fail) {
+    Pipeline pipeline;
+    pipeline.steps.emplace_back([fail](Sample sample, Rng&) {
+      if (sample.label == 2) fail();
+      return sample;
+    });
+    return pipeline;
+  };
+  LoaderOptions dropping = evaluation_loader_options(6, 0);
+  dropping.bad_images.then = OnBadImage::drop;
+  Loader refusing(set, failing([] { throw ImageError("is too long"); }), dropping);
+  CHECK(refusing.next().size() == 5);
+  CHECK(refusing.take_bad_images().at(0).message == "image 2: is too long");
+  Loader short_of_memory(set, failing([] { throw std::bad_alloc(); }), dropping);
+  CHECK(short_of_memory.next().size() == 5);
+  CHECK(short_of_memory.take_bad_images().at(0).message ==
+        "image 2: takes more memory than there is");
 }
 
 }  // namespace fovea
