@@ -2,6 +2,7 @@
 #include "report/page.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "data/figures/plot.h"
 #include "engine/base/text.h"
@@ -64,9 +65,10 @@ void add_summary(Html& html, const RunPage& page) {
   }
 }
 
-/// A value of a group as a cell; empty if the epoch lacks it.
+/// A value of a group as a cell; empty if the epoch lacks it, "-" if there was nothing to measure.
 std::string cell_of(const std::vector<double>& group, std::size_t index, int digits) {
-  return group.empty() ? "" : fixed_text(group.at(index), digits);
+  if (group.empty()) return "";
+  return std::isnan(group.at(index)) ? "-" : fixed_text(group.at(index), digits);
 }
 
 std::vector<std::string> epoch_heads(const TaskInfo& task) {

@@ -90,6 +90,13 @@ std::string batch_text(const TrainConfig& config, Trainer& trainer) {
 
 }  // namespace
 
+std::string best_text(const TaskInfo& task, const BestEpoch& best) {
+  const Measure& measure = task.best_measure();
+  if (best.epoch < 0) return "no best epoch, as " + measure.title + " could not be measured";
+  return concat("best ", measure.title, " ", measure.text(best.score), " after epoch ",
+                best.epoch + 1);
+}
+
 std::string scores_text(const TaskInfo& task, const Scores& scores) {
   std::string text;
   for (std::size_t i = 0; i < scores.size(); ++i) {
@@ -178,9 +185,8 @@ void Console::epoch(const EpochRow& row, const Progress& progress) {
 void Console::finish(const RunPaths& paths, const Progress& progress) {
   const std::string folder = shell_word(paths.folder.string());
   std::ostringstream text;
-  text << "\ndone in " << format_duration(seconds_) << ": best " << task_.best_measure().title
-       << " " << task_.best_measure().text(progress.best.score) << " after epoch "
-       << progress.best.epoch + 1 << "\n"
+  text << "\ndone in " << format_duration(seconds_) << ": " << best_text(task_, progress.best)
+       << "\n"
        << "  curves      " << paths.curves().string() << "\n"
        << "  checkpoint  "
        << paths.weights(std::filesystem::exists(paths.weights("best")) ? "best" : "last").string()

@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+#include <bit>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
@@ -35,24 +37,32 @@ inline TrainerOptions seam_options() {
 
 /// All numbers of a run that do not depend on time.
 struct RunNumbers {
-  std::vector<double> losses;  ///< one per step
-  std::vector<Scores> scores;  ///< one per epoch
-  std::vector<std::vector<double>> log;
+  std::vector<double> losses;                       ///< one per step
+  std::vector<Scores> scores;                       ///< one per epoch
+  std::vector<std::vector<std::uint64_t>> log;      ///< bits, so that NaN equals itself
   std::map<std::string, std::vector<double>> bits;  ///< final state
 };
+
+inline std::vector<std::uint64_t> number_bits(const std::vector<double>& numbers) {
+  std::vector<std::uint64_t> bits;
+  for (const double number : numbers) bits.push_back(std::bit_cast<std::uint64_t>(number));
+  return bits;
+}
 
 /// Trains to the end (true) or until max_steps. Adds to `numbers` and saves the state on stopping.
 inline bool run_to_end(Trainer& trainer, const std::filesystem::path& state, RunNumbers& numbers) {
   TrainWatch watch;
   watch.on_interval = [&](const StepRow& row) {
     numbers.losses.push_back(row.loss);
-    numbers.log.push_back({static_cast<double>(row.step), row.loss, row.lr, row.grad_norm.value()});
-    numbers.log.push_back(row.loss_parts);
+    numbers.log.push_back(
+        number_bits({static_cast<double>(row.step), row.loss, row.lr, row.grad_norm.value()}));
+    numbers.log.push_back(number_bits(row.loss_parts));
   };
   watch.on_epoch = [&](const EpochRow& row, const TrainState&) {
     numbers.scores.push_back(row.eval);
-    numbers.log.push_back({static_cast<double>(row.epoch), row.train_loss, row.lr});
-    for (const auto& more : {row.train_parts, row.eval, row.ema}) numbers.log.push_back(more);
+    numbers.log.push_back(number_bits({static_cast<double>(row.epoch), row.train_loss, row.lr}));
+    for (const auto& more : {row.train_parts, row.eval, row.ema})
+      numbers.log.push_back(number_bits(more));
   };
   watch.on_stop = [&](const TrainState& at) { run_state_file(state, at).write(); };
   const bool done = trainer.fit(watch);

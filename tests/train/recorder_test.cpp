@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -14,6 +15,7 @@
 #include "tests/train/classification_task.h"
 #include "train/loop/best_epoch.h"
 #include "train/run/kept_states.h"
+#include "train/run/run_log.h"
 #include "train/run/weights_files.h"
 
 namespace fovea {
@@ -83,6 +85,24 @@ TEST_CASE("of equal scores the epoch with the smaller loss is the best") {
   earlier.best = {0, 30};
   note_scores(kTask, {}, rows[1], earlier);
   CHECK(earlier.best.epoch == 0);
+}
+
+TEST_CASE("an epoch without a score is never the best, and its cell in the log is empty") {
+  const double nothing = std::nan("");
+  const std::vector<EpochRow> rows{row_of(0, nothing, 0.5), row_of(1, 10, 1.5),
+                                   row_of(2, nothing, 0.1)};
+  CHECK(best_epochs(kTask, rows, 2) == std::vector<std::int64_t>{1});
+  Progress progress;
+  note_scores(kTask, {}, rows[0], progress);
+  CHECK(progress.best.epoch == -1);
+  for (const EpochRow& row : rows) note_scores(kTask, {}, row, progress);
+  CHECK(progress.best.epoch == 1);
+  const std::string csv = format_epochs(kTask, rows);
+  CHECK(csv.find("nan") == std::string::npos);
+  const std::vector<EpochRow> read = parse_epochs(kTask, csv, "log.csv");
+  CHECK(format_epochs(kTask, read) == csv);
+  CHECK(std::isnan(kTask.best_score(read[0].eval)));
+  CHECK(kTask.best_measure().text(nothing) == "-");
 }
 
 TEST_CASE("events of a run that goes on begin at its step, whose points are written again") {

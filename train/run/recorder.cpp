@@ -101,6 +101,7 @@ void RunRecorder::show(const StepRow& row) {
 
 void RunRecorder::show_scores(const std::string& group, const Scores& scores, std::int64_t step) {
   for (std::size_t i = 0; i < scores.size(); ++i) {
+    if (std::isnan(scores[i])) continue;
     events_.scalar(group + "/" + task_.measures.at(i).name, scores[i], step);
   }
 }
@@ -319,7 +320,9 @@ void RunRecorder::finish() {
 std::vector<std::int64_t> best_epochs(const TaskInfo& task, const std::vector<EpochRow>& rows,
                                       std::int64_t count) {
   std::vector<EpochRow> ranked = rows;
-  std::erase_if(ranked, [](const EpochRow& row) { return row.eval.empty(); });
+  std::erase_if(ranked, [&](const EpochRow& row) {
+    return row.eval.empty() || std::isnan(task.best_score(row.eval));
+  });
   std::stable_sort(ranked.begin(), ranked.end(), [&](const EpochRow& a, const EpochRow& b) {
     return task.is_better(task.rank(a.eval), task.rank(b.eval));
   });

@@ -51,14 +51,15 @@ std::vector<Column> columns_of(const TaskInfo& task) {
   return columns;
 }
 
-/// The value in a row; empty if the row lacks the column's group.
+/// The value in a row; empty if the row lacks the column's group or the value is NaN.
 std::optional<double> value_of(const EpochRow& row, const Column& column) {
   if (const auto* number = std::get_if<double EpochRow::*>(&column.field)) return row.*(*number);
   const std::vector<double>& group = row.*std::get<Column::Group>(column.field);
   if (group.empty()) return {};
   check(group.size() == column.count, "log: got ", group.size(), " numbers for the ", column.count,
         " columns of the group with ", column.name);
-  return group[column.index];
+  const double value = group[column.index];
+  return std::isnan(value) ? std::nullopt : std::optional(value);
 }
 
 std::string header_line(const std::vector<Column>& columns) {
@@ -70,8 +71,8 @@ std::string header_line(const std::vector<Column>& columns) {
 /// Returns false if `text` is not a value of that column.
 bool parse_cell(const std::string& text, const Column& column, EpochRow& row) {
   const auto* number = std::get_if<double EpochRow::*>(&column.field);
-  if (text.empty()) return number == nullptr;
-  const std::optional<double> value = parse_real(text);
+  if (text.empty() && number != nullptr) return false;
+  const std::optional<double> value = text.empty() ? std::nan("") : parse_real(text);
   if (!value) return false;
   if (number != nullptr) {
     row.*(*number) = *value;
@@ -79,6 +80,11 @@ bool parse_cell(const std::string& text, const Column& column, EpochRow& row) {
     (row.*std::get<Column::Group>(column.field)).push_back(*value);
   }
   return true;
+}
+
+/// A group without any number was not measured.
+void forget_empty(std::vector<double>& group) {
+  if (std::ranges::all_of(group, [](double value) { return std::isnan(value); })) group.clear();
 }
 
 /// Returns false if `line` is not a row.
@@ -89,10 +95,9 @@ bool parse_row(std::string_view line, const std::vector<Column>& columns, EpochR
   for (std::size_t i = 0; i < columns.size(); ++i) {
     if (!parse_cell(cells[i + 1], columns[i], row)) return false;
   }
-  return std::all_of(columns.begin(), columns.end(), [&](const Column& column) {
-    const auto* group = std::get_if<Column::Group>(&column.field);
-    return group == nullptr || (row.**group).empty() || (row.**group).size() == column.count;
-  });
+  for (std::vector<double>* const group : {&row.train_parts, &row.eval, &row.ema})
+    forget_empty(*group);
+  return true;
 }
 
 constexpr const char* kEndsRun = "ends_run";

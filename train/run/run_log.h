@@ -16,7 +16,7 @@ namespace fovea {
 
 /// A row of log.csv: epoch, train_loss, train_<part of the loss>, eval_<metric>, lr, ema_<metric>,
 /// img_s, seconds. For classifiers, the columns of timm's summary.csv precede ours. Missing values
-/// are empty.
+/// and NaN are empty.
 struct EpochRow {
   std::int64_t epoch = 0;             ///< counted from 0
   double train_loss = 0;              ///< NaN: all steps were skipped

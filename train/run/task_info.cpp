@@ -2,6 +2,7 @@
 #include "train/run/task_info.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "engine/base/error.h"
 #include "engine/base/text.h"
@@ -9,6 +10,7 @@
 namespace fovea {
 
 std::string Measure::text(double value) const {
+  if (std::isnan(value)) return "-";
   return is_percent ? percent_text(value) : fixed_text(value, 4);
 }
 

@@ -22,11 +22,13 @@ struct Measure {
   bool more_is_better = false;
   bool is_detail = false;  ///< in logs and reports, but not in the console's lines and the charts
 
-  /// Formatted value, "93.75 %" or "0.1234".
+  /// Formatted value, "93.75 %" or "0.1234"; "-" for NaN.
   [[nodiscard]] std::string text(double value) const;
 };
 
-/// Metrics in the order of TaskInfo::measures; empty: not measured.
+/// Metrics in the order of TaskInfo::measures; empty: not measured. A metric with nothing to
+/// average over, such as average precision without objects, is NaN: shown as a dash, and never the
+/// best.
 using Scores = std::vector<double>;
 
 /// The criterion for ranking epochs.
