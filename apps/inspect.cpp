@@ -5,9 +5,11 @@
 #include "apps/common/cli.h"
 #include "apps/common/loading.h"
 #include "apps/common/progress_line.h"
+#include "engine/base/writable.h"
 #include "engine/parallel.h"
 #include "models/registry.h"
 #include "report/inspect/inspect.h"
+#include "train/run/run_paths.h"
 
 namespace fovea::programs {
 namespace {
@@ -52,6 +54,16 @@ LoadedModel make_untrained(const InspectRequest& request) {
   return made;
 }
 
+/// The folder of the files: the run's own, and else one that no folder of sources is named like.
+std::string output_folder(const InspectRequest& request, const LoadedModel& loaded) {
+  if (!request.options.output.empty()) return request.options.output;
+  const RunPaths run{loaded.weights.parent_path()};
+  std::error_code none;
+  const bool is_run = !run.folder.empty() && std::filesystem::exists(run.config(), none) &&
+                      std::filesystem::exists(run.log(), none);  // which a hub's folder lacks
+  return is_run ? (run.folder / "inspect").string() : "inspection";
+}
+
 }  // namespace
 
 int inspect(int argc, char** argv) {
@@ -82,6 +94,8 @@ int inspect(int argc, char** argv) {
     loaded = load_trained(request.load);
   }
   if (request.options.dataset.empty()) request.options.dataset = loaded.info.dataset;
+  request.options.output = output_folder(request, loaded);
+  require_writable_folder(request.options.output);
   ProgressLine line(1);
   Inspection what;
   what.model = loaded.model.get();

@@ -184,9 +184,12 @@ void SampleOutput::finish_folder() {
 }
 
 void SampleOutput::write_film(const std::vector<Image>& pictures, std::int64_t columns) {
-  const fs::path folder = files_.folder.empty() ? files_.npz.parent_path() : files_.folder;
-  write_png(folder / "film.png", picture_grid(pictures, columns));
-  written_.push_back((folder / "film.png").string() + "  from noise to picture");
+  fs::path file = files_.folder / "film.png";
+  if (files_.folder.empty()) {
+    file = files_.npz.parent_path() / (files_.npz.stem().string() + "-film.png");
+  }
+  write_png(file, picture_grid(pictures, columns));
+  written_.push_back(file.string() + "  from noise to picture");
 }
 
 }  // namespace fovea

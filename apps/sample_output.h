@@ -46,7 +46,8 @@ class SampleOutput {
   /// Writes the grid of the first samples in the folder, of all its calls, and completes the .npz
   /// file if it has all samples.
   void finish();
-  /// Writes film.png: pictures in rows of `columns`, one row per sample and one column per step.
+  /// Writes film.png, or NAME-film.png beside NAME.npz: pictures in rows of `columns`, one row per
+  /// sample and one column per step.
   void write_film(const std::vector<Image>& pictures, std::int64_t columns);
 
   /// Messages about the files written.

@@ -108,7 +108,7 @@ void add_epoch_table(Html& html, const RunPage& page) {
 
 void add_picture(Html& html, const RunPage& page) {
   const std::string said =
-      "Held-out images after epoch " + std::to_string(page.picture_epoch + 1) + ".";
+      concat(page.task.picture_shows, " after epoch ", page.picture_epoch + 1, ".");
   const PageSection section(html, "pictures", page.task.pictures);
   html.element("p", said + " Images of other epochs are in the run's pictures folder.",
                {{"class", "text"}});

@@ -190,6 +190,7 @@ class ReadyRun {
 
 void add_notices(const TrainConfig& config, const Trainer& trainer, Notices& notices) {
   note_schedule(config, notices);
+  config.task->note(config, notices);
   const std::int64_t steps = trainer.epochs() * trainer.steps_per_epoch(),
                      most = config.loop.max_steps;
   note_average(config, most > 0 ? std::min(most, steps) : steps, notices);

@@ -60,7 +60,9 @@ const Command& find_command(const std::string& name) {
 Fields fields_of(InspectOptions& o) {
   Fields fields;
   FieldGroup output(fields, "Output");
-  output.add("output", &o.output, "folder for pictures and CSV files");
+  output.add(
+      "output", &o.output,
+      "folder for pictures and CSV files (default: RUN/inspect, or inspection without a run)");
   FieldGroup choice(fields, "Selection");
   choice.add("query", &o.query, "center, class or Y,X: row and column of a patch, from 0");
   choice.add("layers", &o.layers,

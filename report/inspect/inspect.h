@@ -17,7 +17,7 @@ namespace fovea {
 /// Command line settings. Selections of blocks, heads and queries stay texts until the model is
 /// known.
 struct InspectOptions {
-  std::string output = "inspect";
+  std::string output{};  ///< folder; set before run_inspection()
   std::string images{}, dataset{}, data_dir{};
   std::int64_t count = 0;  ///< number of images; 0: the analysis's default
   std::int64_t batch_size = 8;

@@ -235,6 +235,19 @@ TEST_CASE("stopped early: pictures and grid stay, a .npz file without all sample
   CHECK(names_in(folder / "out").size() == 3);
 }
 
+TEST_CASE("films of several .npz files in one folder have names of their own") {
+  const TemporaryFolder folder;
+  for (const char* name : {"a.npz", "b.npz"}) {
+    SampleFiles files = files_of(folder, 0, 1);
+    files.folder.clear();
+    files.npz = folder / name;
+    SampleOutput output(files);
+    output.write_film({filled(0)}, 1);
+  }
+  CHECK(fs::exists(folder / "a-film.png"));
+  CHECK(fs::exists(folder / "b-film.png"));
+}
+
 TEST_CASE("stopped before the first picture: no folder stays that looks like samples") {
   const TemporaryFolder folder;
   SampleFiles files = files_of(folder, 0, 3);

@@ -106,6 +106,10 @@ def check_vae(checks):
                               "--dataset", "latents", "--val-fraction", "0.3", "--data-dir", file, "--epochs", "1", "--output", run).stdout
     checks.that("a run on latents: its next step names a VAE, its sheets are said to be latents",
                 f"sample {run} --vae VAE" in trained.replace("'", "") and "shown as latents" in trained, trained)
+    checks.must_run("report", run)
+    page = (run / "report.html").read_text()
+    checks.that("... and its page does not call them held-out images", "Latents of samples after epoch 1." in page and
+                "Held-out images after" not in page)
     flags = [run, "--vae", vae, "--num-sampling-steps", "2", "--count", "2"]
     checks.must_run("sample", *flags, "--output", checks.folder / "before")
     checks.must_run("train_vae", "--resume", vae, "--epochs", "2")

@@ -72,6 +72,29 @@ void check_says(const std::vector<Setting>& flags, const std::string& part) {
 
 }  // namespace
 
+TEST_CASE("a run on stored latents says that its samples are not decoded, and what decodes them") {
+  const TaskInfo pixels = diffusion_info(false), latents = diffusion_info(false, true);
+  CHECK(pixels.picture_shows == "Samples");
+  CHECK(contains(latents.pictures, "not decoded"));
+  CHECK(contains(latents.next_steps, "./run sample RUN --vae VAE "));
+  CHECK_FALSE(contains(pixels.next_steps, "--vae"));
+}
+
+TEST_CASE("settings that make samples doubtful are noted") {
+  TrainConfig config = config_for(TaskKind::diffusion);
+  const auto notes = [&] {
+    Notices notices;
+    config.task->note(config, notices);
+    return notices.texts();
+  };
+  CHECK(notes().empty());
+  config.model.settings["model_args"] = R"({"class_dropout_prob": 1})";
+  config.data.name = "latents";
+  REQUIRE(notes().size() == 2);
+  CHECK(contains(notes()[0], "drops every label"));
+  CHECK(contains(notes()[1], "shown as latents"));
+}
+
 TEST_CASE("time, noise and dropping follow from seed, step and sample, not from the batch") {
   const auto model = tiny_dit();
   const Diffusion task({}, *model, 7), other_seed({}, *model, 8);

@@ -55,13 +55,14 @@ struct ScoreSums {
 struct TaskInfo {
   std::vector<std::string> loss_parts{};  ///< parts of the loss, as in logs: "train_<part>"
   std::vector<Measure> measures;
-  std::size_t best = 0;           ///< index of the metric for the best epoch and plateau schedules
-  std::string pictures{};         ///< heading of the picture after an epoch, or ""
-  std::string next_steps;         ///< commands for after the run, with RUN for its folder
-  bool needs_labels = false;      ///< the data set must have labels
-  bool has_data_classes = false;  ///< the model's num_classes comes from the data set
-  bool has_class_report = false;  ///< the run's report evaluates each class
-  bool has_divisors = false;      ///< see Task::divisors()
+  std::size_t best = 0;    ///< index of the metric for the best epoch and plateau schedules
+  std::string pictures{};  ///< heading of the picture after an epoch, or ""
+  std::string picture_shows = "Held-out images";  ///< its content, for a caption
+  std::string next_steps;                   ///< commands for after the run, with RUN for its folder
+  bool needs_labels = false;                ///< the data set must have labels
+  bool has_data_classes = false;            ///< the model's num_classes comes from the data set
+  bool has_class_report = false;            ///< the run's report evaluates each class
+  bool has_divisors = false;                ///< see Task::divisors()
   std::int64_t batch_multiple = 1;          ///< batch sizes must be a multiple of this
   std::string prepared{};                   ///< description of prepare()'s effect on images, or ""
   bool encodes_images = false;              ///< the model sees latents of the images

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "engine/base/fields.h"
+#include "engine/base/notices.h"
 #include "models/model.h"
 #include "models/task_kind.h"
 #include "train/loop/task.h"
@@ -26,6 +27,8 @@ class TaskSettings {
   virtual void add_fields(Fields& fields, TrainConfig& config) = 0;
   /// Throws UsageError if settings contradict each other.
   virtual void check(const TrainConfig& config) const = 0;
+  /// Adds notices about doubtful settings.
+  virtual void note(const TrainConfig& /*config*/, Notices& /*notices*/) const {}
   /// Description of the values that a run logs.
   [[nodiscard]] virtual TaskInfo info(const TrainConfig& config) const = 0;
   /// Makes the task for training on `images`, which must outlive the task; `images` may be null if

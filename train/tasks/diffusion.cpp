@@ -6,6 +6,7 @@
 
 #include "data/figures/contact_sheet.h"
 #include "engine/autograd.h"
+#include "engine/base/text.h"
 #include "engine/random.h"
 #include "engine/upload.h"
 #include "models/model_as.h"
@@ -50,7 +51,7 @@ std::int64_t nonfinite_count(const Tensor& losses) {
 
 }  // namespace
 
-TaskInfo diffusion_info(bool learns_variances) {
+TaskInfo diffusion_info(bool learns_variances, bool stored_latents) {
   TaskInfo info;
   info.measures = {{.name = "loss", .title = "loss", .is_loss = true}};
   if (learns_variances) {
@@ -59,9 +60,11 @@ TaskInfo diffusion_info(bool learns_variances) {
     info.measures.push_back({.name = "vb", .title = "vb (bits)"});
   }
   info.needs_labels = info.has_data_classes = true;
-  info.pictures = "Samples";
+  info.pictures = stored_latents ? "Samples: latents, not decoded" : "Samples";
+  info.picture_shows = stored_latents ? "Latents of samples" : "Samples";
   info.next_steps =
-      "  ./run sample RUN --cfg-scale 4 --num-sampling-steps 50 --sampler ddim   new pictures\n";
+      concat("  ./run sample RUN", stored_latents ? " --vae VAE" : "",
+             " --cfg-scale 4 --num-sampling-steps 50 --sampler ddim   new pictures\n");
   return info;
 }
 
@@ -86,7 +89,7 @@ Diffusion::Diffusion(const DiffusionOptions& options, Model& model, std::uint64_
       options_(options),
       process_(options.process, model.device()),
       seed_(seed),
-      info_(diffusion_info(model_.config().learn_sigma)) {
+      info_(diffusion_info(model_.config().learn_sigma, options.stored_latents)) {
   info_.process = options.process;
   if (options.vae.empty()) return;
   encoder_ = std::make_unique<LatentEncoder>(options.vae, model.device());

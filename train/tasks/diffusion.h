@@ -15,6 +15,7 @@ namespace fovea {
 struct DiffusionOptions {
   ProcessOptions process{};
   std::filesystem::path vae{};  ///< encodes the images, see load_vae(); empty: none
+  bool stored_latents = false;  ///< the data set has latents, whose VAE the run does not know
   bool rescale_vb = false;      ///< multiply the variational bound by steps / 1000
   /// How the samples after an epoch are made: few steps, since they cost training time.
   SamplingOptions samples{
@@ -33,7 +34,8 @@ struct DiffusionOptions {
 [[nodiscard]] const DiffusionOptions& diffusion_of(const TrainConfig& config);
 
 /// An evaluation measures the loss and, with learned variances, its two parts: mse and vb.
-[[nodiscard]] TaskInfo diffusion_info(bool learns_variances);
+/// The samples of a model that trains on `stored_latents` are not decoded.
+[[nodiscard]] TaskInfo diffusion_info(bool learns_variances, bool stored_latents = false);
 
 /// What is drawn for each image of a batch, on the CPU.
 struct DiffusionDraws {

@@ -66,15 +66,28 @@ class DiffusionSettings : public TaskSettingsOf<DiffusionSettings, TaskKind::dif
     check_normalization(config.run.normalization);
     check_encoding(options.vae, config);
   }
+  void note(const TrainConfig& config, Notices& notices) const override {
+    if (config.model.overrides().value("class_dropout_prob", json(0)) == 1) {
+      notices.add("--class-dropout-prob 1 drops every label, so the model learns no classes, and ",
+                  "guidance has nothing to guide by");
+    }
+    if (config.data.name == "latents") {
+      notices.add("the samples after each epoch are shown as latents: --dataset latents names no ",
+                  "VAE to decode them");
+    }
+  }
   [[nodiscard]] TaskInfo info(const TrainConfig& config) const override {
     TaskInfo info =
-        diffusion_info(config.model.overrides().value("learn_sigma", json(true)) == true);
+        diffusion_info(config.model.overrides().value("learn_sigma", json(true)) == true,
+                       config.data.name == "latents");
     info.encodes_images = !options.vae.empty();
     return info;
   }
   [[nodiscard]] std::unique_ptr<const Task> make(const TrainConfig& config, Model& model,
                                                  const Dataset* /*images*/) const override {
-    return std::make_unique<Diffusion>(options, model, config.run.seed,
+    DiffusionOptions own = options;
+    own.stored_latents = config.data.name == "latents";
+    return std::make_unique<Diffusion>(own, model, config.run.seed,
                                        name_of(config.images.augment.crop));
   }
 };
