@@ -2,6 +2,11 @@
 // devices. The loops are in the device's kernel table (engine/kernels.h).
 #include "engine/copy.h"
 
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+#include <vector>
+
 #include "engine/cuda/runtime.h"
 #include "engine/kernels.h"
 #include "engine/strided.h"
@@ -44,6 +49,38 @@ bool may_overlap(const Tensor& destination, const Tensor& source) {
   return !same && first <= source_last && source_first <= last;
 }
 
+/// Whether no two positions share an element. Axes from the smallest stride on: each must step over
+/// all that the ones before it reach; where one does not, the elements are compared.
+bool has_distinct_elements(const Tensor& x) {
+  if (x.is_contiguous()) return true;
+  std::vector<std::pair<std::int64_t, std::int64_t>> axes;  // stride and size
+  for (int axis = 0; axis < x.rank(); ++axis) {
+    if (x.shape()[axis] > 1) axes.emplace_back(std::abs(x.strides()[axis]), x.shape()[axis]);
+  }
+  std::sort(axes.begin(), axes.end());
+  std::int64_t reach = 0;
+  bool apart = true;
+  for (const auto& [stride, size] : axes) {
+    if (stride == 0) return false;
+    apart &= stride > reach;
+    reach += stride * (size - 1);
+  }
+  if (apart) return true;
+  std::vector<std::int64_t> offsets(static_cast<std::size_t>(x.numel()));
+  for (std::size_t i = 0; i < offsets.size(); ++i) {
+    offsets[i] = offset_at(x.shape(), x.strides(), static_cast<std::int64_t>(i));
+  }
+  std::sort(offsets.begin(), offsets.end());
+  return std::adjacent_find(offsets.begin(), offsets.end()) == offsets.end();
+}
+
+/// Throws unless each element of a destination is written once.
+void require_distinct(const char* what, const Tensor& destination) {
+  check(has_distinct_elements(destination), what, ": the destination of shape ",
+        destination.shape(), " and strides ", destination.strides(),
+        " has positions that share an element, as after expand(); write to a clone() instead");
+}
+
 /// The axes of a tensor that is summed to `shape` (which broadcasts to it), split into kept and
 /// summed axes.
 struct SplitAxes {
@@ -64,6 +101,7 @@ struct SplitAxes {
 
 void copy_into(const Tensor& destination, const Tensor& source) {
   const RunningOp naming("copy");
+  require_distinct("copy", destination);
   if (!(source.shape() == destination.shape())) {
     const Strides strides =
         broadcast_strides(source.shape(), source.strides(), destination.shape());
@@ -92,6 +130,7 @@ void add_into(const Tensor& destination, const Tensor& source) {
         " and ", source.device(), " differ");
   check(is_float(destination.dtype()) && is_float(source.dtype()), "add_into: got ",
         destination.dtype(), " and ", source.dtype(), ", expected f64, f32 or bf16");
+  require_distinct("add_into", destination);
   if (destination.numel() > 0) {
     data_kernels(destination.device())
         .add({pair_axes(destination, source), destination.dtype(), source.dtype(),
@@ -116,6 +155,7 @@ Tensor sum_to(const Tensor& x, const Shape& shape) {
 
 void fill(const Tensor& destination, double value) {
   const RunningOp naming("fill_");
+  require_distinct("fill_", destination);
   if (destination.numel() > 0) {
     data_kernels(destination.device())
         .fill({destination.dtype(), merged_axes<1>(destination.shape(), {destination.strides()}),

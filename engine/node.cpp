@@ -33,7 +33,6 @@ Node::Node(const OpLabel& op, const Tensor& output, std::span<const Tensor> read
            std::span<const Tensor> kept, BackwardFn derivative)
     : name(op.name()),
       attributes(op.attributes().begin(), op.attributes().end()),
-      sequence(next_sequence++),
       output_shape(output.shape()),
       output_dtype(output.dtype()),
       backward(std::move(derivative)),
@@ -44,6 +43,7 @@ Node::Node(const OpLabel& op, const Tensor& output, std::span<const Tensor> read
   for (const Tensor& t : kept) {
     saved.push_back(t.defined() ? Saved{t.detach(), t.version()} : Saved{});
   }
+  sequence = next_sequence++;  // last: a view among the inputs may just have got its node
 }
 
 Node::~Node() { free(); }

@@ -20,7 +20,7 @@ class Node {
 
   std::string_view name;  ///< static text, as are the words in `attributes`
   std::vector<OpAttribute> attributes;
-  std::uint64_t sequence;  ///< counts up: larger than that of every node that it reads
+  std::uint64_t sequence = 0;  ///< counts up: larger than that of every node that it reads
   Shape output_shape;
   DType output_dtype;
   std::vector<Tensor> inputs;  ///< leaves that receive gradients; the others without values

@@ -1,4 +1,4 @@
-// The Tensor handle: geometry, element access, conversions, in-place writes.
+// The Tensor handle: geometry, element access, conversions. Writing in place is in in_place.cpp.
 #include "engine/tensor.h"
 
 #include <algorithm>
@@ -11,19 +11,25 @@
 namespace fovea {
 namespace {
 
+/// An element as a double. Throws where a double does not have the integer.
 double read_element(const Tensor& t, std::int64_t offset) {
   return dispatch_any(t.dtype(), [&](auto tag) {
     using T = decltype(tag);
-    return static_cast<double>(static_cast<acc_t<T>>(t.data<T>()[offset]));
+    const T element = t.data<T>()[offset];
+    if constexpr (std::is_same_v<T, std::int64_t>) {
+      constexpr std::int64_t kExact = std::int64_t{1} << 53;
+      check(element >= -kExact && element <= kExact, "at: the element is ", element,
+            ", which is beyond 2^53 and may not fit a double; read data<std::int64_t>()[i] of the "
+            "contiguous() tensor on the CPU");
+    }
+    return static_cast<double>(static_cast<acc_t<T>>(element));
   });
 }
 
-/// Throws when an in-place write would silently change values that the tape relies on.
-void require_writable(const Tensor& t, const char* what) {
-  if (!grad_enabled() || !t.requires_grad()) return;
-  check(!t.is_leaf(), what, ": modifies the leaf '", t.name(),
-        "' in place while gradients are recorded; wrap it in NoGrad");
-  fail(what, ": modifies a tensor on the tape in place; use the op that returns a new tensor");
+/// The node of `t`, after the writes to the tensor that it is a view of.
+const std::shared_ptr<Node>& current_node(const Tensor& t, const TensorImpl& impl) {
+  if (impl.base && impl.base->writes != impl.writes) catch_up(t);
+  return impl.node;
 }
 
 }  // namespace
@@ -114,7 +120,12 @@ Tensor Tensor::to(Device device) const {
                 [from = this->device()](const GradArgs& g) -> Grads { return {g.dy.to(from)}; });
 }
 
-Tensor Tensor::detach() const { return alias(shape(), strides()); }
+Tensor Tensor::detach() const {
+  Tensor apart = alias(shape(), strides());
+  apart.impl_->base.reset();
+  apart.impl_->is_unseen_view = false;
+  return apart;
+}
 
 Tensor Tensor::cached_to(DType dtype) const {
   TensorImpl& impl = get();
@@ -144,21 +155,18 @@ Tensor Tensor::alias(const Shape& shape, const Strides& strides, std::int64_t of
   view->shape = shape;
   view->strides = strides;
   view->dtype = impl.dtype;
+  view->is_unseen_view = !grad_enabled();
+  if (grad_enabled()) {
+    view->base = impl.base ? impl.base : impl_;
+    view->writes = view->base->writes;
+  }
   return Tensor(std::move(view));
 }
 
-void Tensor::copy_(const Tensor& source) const {
-  require_writable(*this, "copy_");
-  copy_into(*this, source);
+bool Tensor::requires_grad() const {
+  return get().requires_grad || current_node(*this, get()) != nullptr;
 }
-
-void Tensor::fill_(double value) const {
-  require_writable(*this, "fill_");
-  fill(*this, value);
-}
-
-bool Tensor::requires_grad() const { return get().requires_grad || get().node != nullptr; }
-bool Tensor::is_leaf() const { return get().node == nullptr; }
+bool Tensor::is_leaf() const { return current_node(*this, get()) == nullptr; }
 
 const Tensor& Tensor::set_requires_grad(bool on) const {
   check(is_leaf(), "set_requires_grad: the tensor was computed by an op; only leaves can be set");
@@ -176,7 +184,7 @@ void Tensor::set_grad(Tensor grad) const {
   get().grad = std::move(grad);
 }
 
-const std::shared_ptr<Node>& Tensor::node() const { return get().node; }
+const std::shared_ptr<Node>& Tensor::node() const { return current_node(*this, get()); }
 const std::string& Tensor::name() const { return get().name; }
 const Tensor& Tensor::set_name(std::string name) const {
   get().name = std::move(name);

@@ -60,11 +60,12 @@ class Tensor {
   void bump_version() const { storage().bump_version(); }
   [[nodiscard]] bool is_same(const Tensor& other) const { return impl_ == other.impl_; }
 
-  /// The value of a tensor of one element.
+  /// The value of a tensor of one element. Throws on integers beyond 2^53, as at() does.
   [[nodiscard]] double item() const;
-  /// One element by row-major position. Slow: for tests and printing.
+  /// One element by row-major position. Slow: for tests and printing. Throws on an integer beyond
+  /// 2^53, which may not fit a double: data<std::int64_t>() of the contiguous() tensor is exact.
   [[nodiscard]] double at(std::int64_t flat_index) const;
-  /// All elements, row-major.
+  /// All elements, row-major; integers beyond 2^53 are rounded.
   [[nodiscard]] std::vector<double> to_vector() const;
 
   // Recorded on the tape: backward() passes the gradient back in the source's dtype and device.
@@ -83,7 +84,9 @@ class Tensor {
   [[nodiscard]] Tensor alias(const Shape& shape, const Strides& strides,
                              std::int64_t offset = 0) const;
 
-  // In place. Outside NoGrad, these throw on a tensor that requires a gradient.
+  // In place, also through a view. Outside NoGrad, these throw on a leaf that requires a gradient
+  // and on the result of an op; a source on the tape puts this tensor, or the one that it is a view
+  // of, on the tape. They throw where positions share an element, as after expand().
   void copy_(const Tensor& source) const;  ///< source broadcasts; any dtype
   void fill_(double value) const;
 

@@ -29,8 +29,18 @@ struct TensorImpl {
   Tensor grad;                 ///< where backward() adds up; leaves only
   std::string name;
 
+  /// The tensor that this one is a view of, if the tape saw the view being made. copy_() and
+  /// fill_() count in `writes` of that tensor what they record; a view that has seen fewer is
+  /// behind.
+  std::shared_ptr<TensorImpl> base;
+  std::uint64_t writes = 0;
+  bool is_unseen_view = false;  ///< made under NoGrad
+
   Tensor converted;  ///< the cached result of cached_to(), for the version next to it
   std::uint64_t converted_version = 0;
 };
+
+/// Gives a view that is behind its base the node that reads its part of it (engine/in_place.cpp).
+void catch_up(const Tensor& view);
 
 }  // namespace fovea

@@ -124,6 +124,16 @@ TEST_CASE("writing in place bumps the version of every view") {
   CHECK(view.at(1) == 3);
 }
 
+TEST_CASE("an integer that a double may not hold is refused, with the exact way to read it") {
+  const std::int64_t exact = std::int64_t{1} << 53;
+  std::int64_t values[2] = {-exact, exact + 1};
+  const Tensor ids = from_bytes({2}, DType::i64, std::as_bytes(std::span(values)));
+  CHECK(ids.at(0) == -static_cast<double>(exact));
+  CHECK_THROWS_WITH_AS((void)ids.at(1), doctest::Contains("data<std::int64_t>()"), Error);
+  CHECK_THROWS_AS((void)ids.alias({1}, {1}, 1).item(), Error);
+  CHECK(ids.data<std::int64_t>()[1] == exact + 1);
+}
+
 TEST_CASE("misuse is named") {
   CHECK_THROWS_WITH_AS((void)Tensor().shape(), "tensor: used before a value was assigned", Error);
   CHECK_THROWS_AS((void)zeros({2}).item(), Error);

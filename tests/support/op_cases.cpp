@@ -1,5 +1,6 @@
 // The complete gradient-check table.
 #include "ops/arithmetic.h"
+#include "ops/view.h"
 #include "tests/support/op_case.h"
 
 namespace fovea::tests {
@@ -14,6 +15,41 @@ OpCases engine_cases() {
          return (p + q) + e;
        }},
       {"clone", "copy", {{2, 3, 5}}, [](const auto& x) { return x[0].clone(); }},
+      {"copy_",
+       "into one row of a buffer, then into the buffer's other row",
+       {{2, 3}, {3}},
+       [](const auto& x) {
+         const Tensor buffer = zeros({2, 3}, x[0].options());
+         ops::select(buffer, 0, 1).copy_(ops::select(x[0], 0, 0));
+         ops::select(buffer, 0, 0).copy_(x[1] * x[1]);
+         return buffer * x[0];
+       }},
+      {"copy_",
+       "broadcast",
+       {{3}},
+       [](const auto& x) {
+         const Tensor buffer = zeros({2, 3}, x[0].options());
+         buffer.copy_(x[0]);
+         return buffer * buffer;
+       }},
+      {"fill_",
+       "of a part of a buffer on the tape",
+       {{2, 3}},
+       [](const auto& x) {
+         const Tensor buffer = zeros({2, 3}, x[0].options());
+         buffer.copy_(x[0]);
+         ops::select(buffer, 1, 1).fill_(2);
+         return buffer * buffer;
+       }},
+      {"view",
+       "of a buffer that is written later",
+       {{2, 3}},
+       [](const auto& x) {
+         const Tensor buffer = zeros({2, 3}, x[0].options());
+         const Tensor column = ops::select(buffer, 1, 1);
+         buffer.copy_(x[0] * x[0]);
+         return column * 1.0;
+       }},
       {"to",
        "to f64 and back",
        {{3, 5}},
