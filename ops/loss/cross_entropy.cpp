@@ -79,6 +79,7 @@ Tensor weighted_cross_entropy(const Tensor& logits, const Tensor& labels, const 
   detail::require_one_device(op, {logits, weights});
   check(weights.shape() == Shape{logits.size(1)}, op, ": got weights of shape ", weights.shape(),
         " for logits ", logits.shape(), ", expected [", logits.size(1), "]");
+  detail::require_constant(op, "weights", weights);
   require_labels(op, logits, detail::detached_contiguous(labels));
   const DType wide = acc_dtype(logits.dtype());
   const Tensor log_p = gather(log_softmax(logits.to(wide)), 1, unsqueeze(labels, 1));

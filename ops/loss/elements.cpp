@@ -34,7 +34,7 @@ Tensor value(ElementLoss kind, const Tensor& x, const Tensor& target) {
 }
 
 Tensor element_loss(const OpLabel& op, ElementLoss kind, const Tensor& x, const Tensor& target) {
-  detail::require_same_shape(op, x, target);
+  detail::require_target(op, x, target);
   const Tensor at = detail::wide(x), t = detail::detached_contiguous(target).to(at.dtype());
   return record(op, value(kind, at, t), {x}, {at, t},
                 [kind, dtype = x.dtype()](const GradArgs& g) -> Grads {
@@ -58,13 +58,13 @@ Tensor mse(const Tensor& x, const Tensor& target) {
 }
 
 Tensor l1(const Tensor& x, const Tensor& target) {
-  detail::require_same_shape("l1", x, target);
+  detail::require_target("l1", x, target);
   const DType wide = acc_dtype(x.dtype());
   return mean(abs(x.to(wide) - target.detach().to(wide)));
 }
 
 Tensor sigmoid_focal_loss(const Tensor& x, const Tensor& targets, double alpha) {
-  detail::require_same_shape("sigmoid_focal_loss", x, targets);
+  detail::require_target("sigmoid_focal_loss", x, targets);
   check(alpha >= 0 && alpha <= 1, "sigmoid_focal_loss: got alpha ", alpha, ", expected 0 to 1");
   const DType wide = acc_dtype(x.dtype());
   const Tensor t = targets.detach().to(wide);

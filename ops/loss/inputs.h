@@ -3,6 +3,7 @@
 
 #include <string_view>
 
+#include "engine/autograd.h"
 #include "ops/common/rows.h"
 
 namespace fovea::ops::detail {
@@ -23,6 +24,19 @@ inline void require_same_shape(std::string_view op, const Tensor& x, const Tenso
   require_float(op, target);
   check(x.shape() == target.shape(), op, ": got shapes ", x.shape(), " and ", target.shape(),
         ", expected equal shapes");
+}
+
+/// Throws when the tape would miss a gradient: losses give none to `what`.
+inline void require_constant(std::string_view op, std::string_view what, const Tensor& t) {
+  check(!needs_tape({t}), op, ": the ", what,
+        " require a gradient, but this loss gives them none; pass detach(), or write the loss with "
+        "elementwise ops");
+}
+
+/// A target of the same shape as x, off the tape.
+inline void require_target(std::string_view op, const Tensor& x, const Tensor& target) {
+  require_same_shape(op, x, target);
+  require_constant(op, "targets", target);
 }
 
 /// Scratch memory of a kernel for `count` sums.

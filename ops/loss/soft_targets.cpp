@@ -58,7 +58,7 @@ Tensor gradient(const Distributions& d, const Tensor& dy, double factor, double 
 Tensor soft_cross_entropy(const Tensor& logits, const Tensor& targets) {
   const OpLabel op("soft_cross_entropy");
   detail::require_matrix(op, logits);
-  detail::require_same_shape(op, logits, targets);
+  detail::require_target(op, logits, targets);
   const Tensor log_p = log_softmax(detail::wide(logits));
   const Tensor target = detail::detached_contiguous(targets).to(log_p.dtype());
   const double B = static_cast<double>(logits.shape()[0]);
@@ -75,9 +75,10 @@ Tensor soft_distillation(const Tensor& student, const Tensor& teacher, double ta
       {{"tau", tau}, {"reduction", reduction == KdReduction::elements ? "elements" : "samples"}});
   detail::require_matrix(op, student);
   detail::require_same_shape(op, student, teacher);
+  detail::require_constant(op, "teacher's logits", teacher);
   check(tau > 0, "soft_distillation: got tau ", tau, ", expected a positive temperature");
-  const Tensor log_s = log_softmax(mul(detail::wide(student), 1 / tau));
-  const Tensor log_t = log_softmax(mul(detail::wide(teacher).to(log_s.dtype()), 1 / tau));
+  const Tensor log_s = log_softmax(div(detail::wide(student), tau));
+  const Tensor log_t = log_softmax(div(detail::wide(teacher).to(log_s.dtype()), tau));
   const double n = static_cast<double>(reduction == KdReduction::elements ? student.numel()
                                                                           : student.shape()[0]);
   return record(op, value({log_s, log_t, true}, tau * tau, n), {student}, {log_s, log_t},
@@ -91,6 +92,7 @@ Tensor kl_div(const Tensor& log_q, const Tensor& log_p) {
   const OpLabel op("kl_div");
   detail::require_matrix(op, log_q);
   detail::require_same_shape(op, log_q, log_p);
+  detail::require_constant(op, "log-probabilities of P", log_p);
   const Tensor q = detail::wide(log_q), p = detail::detached_contiguous(log_p).to(q.dtype());
   const double B = static_cast<double>(q.shape()[0]);
   return record(op, value({q, p, true}, 1, B), {log_q}, {p},

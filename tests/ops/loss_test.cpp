@@ -4,10 +4,14 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <functional>
+#include <utility>
+#include <vector>
 
 #include "engine/autograd.h"
 #include "engine/parallel.h"
 #include "engine/random.h"
+#include "ops/arithmetic.h"
 #include "ops/softmax.h"
 #include "tests/support/f64.h"
 #include "tests/support/special_values.h"
@@ -109,16 +113,37 @@ TEST_CASE("hard distillation is the cross entropy of the teacher's first maximum
   CHECK(ops::hard_distillation(x, t).item() == ops::cross_entropy(x, labels({1, 0})).item());
 }
 
-TEST_CASE("teachers and targets get no gradient") {
-  const Tensor x = rand_normal({2, 3}, {0, 1}, {1}), t = rand_uniform({2, 3}, {0, 1}, {2});
-  x.set_requires_grad();
-  t.set_requires_grad();
-  for (const Tensor& loss :
-       {ops::soft_cross_entropy(x, t), ops::mse(x, t), ops::bce_with_logits(x, t),
-        ops::soft_distillation(x, t, 2), ops::hard_distillation(x, t), ops::kl_div(x, t)}) {
-    backward(loss);
+TEST_CASE("targets, teachers and weights that require a gradient are refused") {
+  const Tensor x = rand_normal({2, 3}, {0, 1}, {1}).set_requires_grad();
+  const Tensor t = rand_uniform({2, 3}, {0, 1}, {2}).set_requires_grad();
+  const Tensor weights = ones({3}).set_requires_grad();
+  using Loss = std::function<Tensor(const Tensor&)>;
+  const auto weighted = [&](const Tensor& w) {
+    return ops::weighted_cross_entropy(x, labels({0, 2}), w);
+  };
+  const std::vector<std::pair<Loss, Tensor>> losses = {
+      {[&](const Tensor& u) { return ops::soft_cross_entropy(x, u); }, t},
+      {[&](const Tensor& u) { return ops::mse(x, u); }, t},
+      {[&](const Tensor& u) { return ops::l1(x, u); }, t},
+      {[&](const Tensor& u) { return ops::bce_with_logits(x, u); }, t},
+      {[&](const Tensor& u) { return ops::sigmoid_focal_loss(x, u, 0.25); }, t},
+      {[&](const Tensor& u) { return ops::soft_distillation(x, u, 2); }, t},
+      {[&](const Tensor& u) { return ops::kl_div(x, u); }, t},
+      {weighted, weights}};
+  for (const auto& [loss, target] : losses) {
+    CHECK_THROWS_WITH_AS((void)loss(target), Contains("require a gradient, but this loss"), Error);
+    CHECK_THROWS_WITH_AS((void)loss(target * 1.0), Contains("pass detach()"), Error);
+    backward(loss(target.detach()));
+    const NoGrad no_grad;
+    CHECK(std::isfinite(loss(target).item()));
   }
   CHECK(x.grad().defined());
+}
+
+TEST_CASE("hard distillation takes labels, which have no gradient, from any teacher") {
+  const Tensor x = rand_normal({2, 3}, {0, 1}, {1}).set_requires_grad();
+  const Tensor t = rand_normal({2, 3}, {0, 1}, {2}).set_requires_grad();
+  backward(ops::hard_distillation(x, t));
   CHECK_FALSE(t.grad().defined());
 }
 
