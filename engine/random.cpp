@@ -1,17 +1,59 @@
 // Random numbers by Philox, and their laws.
 #include "engine/random.h"
 
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <limits>
 
 #include "engine/generate.h"
 
 namespace fovea {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+/// The largest number of a dtype that is not above x.
+double largest_at_most(double x, DType dtype) {
+  if (!is_float(dtype)) return std::floor(x);
+  if (dtype == DType::f64) return x;
+  auto number = static_cast<float>(x);
+  if (static_cast<double>(number) > x) number = std::nextafter(number, -INFINITY);
+  if (dtype == DType::f32) return number;
+  constexpr std::uint32_t kDropped = 0xffff;  // the bits that bf16 does not have
+  auto bits = __builtin_bit_cast(std::uint32_t, number);
+  if (number < 0 && (bits & kDropped) != 0) bits += kDropped + 1;  // away from zero
+  return __builtin_bit_cast(float, bits & ~kDropped);
+}
+
+/// The numbers of a dtype in [lo, hi), from the first to the last; lo alone where hi equals it.
+struct RepresentableRange {
+  double first, last;
+
+  RepresentableRange(UniformRange range, DType dtype)
+      : first(-largest_at_most(-range.lo, dtype)),
+        last(largest_at_most(std::nextafter(range.hi, -kInfinity), dtype)) {
+    check(std::isfinite(range.lo) && std::isfinite(range.hi) && range.lo <= range.hi,
+          "rand_uniform: got the range [", range.lo, ", ", range.hi,
+          "), expected finite bounds in ascending order");
+    if (range.lo == range.hi) first = last = range.lo;
+    check(first <= last, "rand_uniform: no ", to_string(dtype), " number lies in [", range.lo, ", ",
+          range.hi, ")");
+  }
+};
+
+}  // namespace
 
 Tensor rand_uniform(const Shape& shape, UniformRange range, RandomKey key, TensorOptions options) {
+  const RepresentableRange numbers(range, options.dtype);
+  const bool is_whole = !is_float(options.dtype);
+  if (is_whole) range = {numbers.first, numbers.last + 1};
   return generate(shape, options, [=](std::int64_t i) {
     const Philox4 words = philox(key.seed, key.stream, static_cast<std::uint64_t>(i / 2));
     const std::uint32_t* const pair = words.v + 2 * (i % 2);
-    return range.lo + (range.hi - range.lo) * to_uniform53(pair[0], pair[1]);
+    const double x = range.lo + (range.hi - range.lo) * to_uniform53(pair[0], pair[1]);
+    // Rounded to the dtype, x could be hi.
+    return std::clamp(is_whole ? std::floor(x) : x, numbers.first, numbers.last);
   });
 }
 

@@ -12,7 +12,8 @@ struct UniformRange {
 struct NormalLaw {
   double mean = 0, deviation = 1;
 };
-/// Uniform on [lo, hi), e.g. rand_uniform({3, 4}, {-1, 1}, {seed}).
+/// Uniform on the dtype's numbers in [lo, hi), or lo where hi equals it. Throws if there is none.
+/// E.g. rand_uniform({3, 4}, {-1, 1}, {seed}).
 [[nodiscard]] Tensor rand_uniform(const Shape& shape, UniformRange range, RandomKey key,
                                   TensorOptions options = {});
 /// Normal by the Box-Muller transform, e.g. rand_normal({3, 4}, {0, 1}, {seed, stream}).

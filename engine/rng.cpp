@@ -18,7 +18,10 @@ double Rng::uniform() {
   return to_uniform53(high, next());
 }
 
-double Rng::uniform(double lo, double hi) { return lo + (hi - lo) * uniform(); }
+double Rng::uniform(double lo, double hi) {
+  const double x = lo + (hi - lo) * uniform();
+  return x < hi || hi <= lo ? x : std::nextafter(hi, lo);  // the sum may be rounded up to hi
+}
 
 std::int64_t Rng::below(std::int64_t n) {
   check(n >= 1, "Rng::below: got ", n, ", expected at least 1");

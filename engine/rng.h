@@ -52,12 +52,12 @@ class Rng {
  public:
   explicit Rng(std::uint64_t seed, std::uint64_t stream = 0) : seed_(seed), stream_(stream) {}
 
-  std::uint32_t next();  ///< 32 random bits
-  double uniform();      ///< [0, 1), 53 bits
-  double uniform(double lo, double hi);
-  std::int64_t below(std::int64_t n);  ///< uniform on [0, n) without bias; n >= 1
-  double normal();                     ///< mean 0, standard deviation 1
-  double gamma(double shape);          ///< scale 1; shape > 0
+  std::uint32_t next();                  ///< 32 random bits
+  double uniform();                      ///< [0, 1), 53 bits
+  double uniform(double lo, double hi);  ///< [lo, hi)
+  std::int64_t below(std::int64_t n);    ///< uniform on [0, n) without bias; n >= 1
+  double normal();                       ///< mean 0, standard deviation 1
+  double gamma(double shape);            ///< scale 1; shape > 0
   double beta(double a, double b);
 
   [[nodiscard]] std::uint64_t seed() const { return seed_; }

@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+#include <map>
 #include <set>
 #include <vector>
 
@@ -68,6 +70,48 @@ TEST_CASE("a beta of tiny shapes is 0 or 1, each half of the time, and never not
   }
   CHECK(ones > 450);
   CHECK(ones < 550);
+}
+
+TEST_CASE("uniform numbers lie in [lo, hi), in every dtype") {
+  const auto check_range = [](double lo, double hi, DType dtype) {
+    CAPTURE(lo);
+    CAPTURE(hi);
+    CAPTURE(to_string(dtype));
+    std::int64_t outside = 0;
+    for (const double x : rand_uniform({1 << 16}, {lo, hi}, {7}, {dtype, {}}).to_vector()) {
+      outside += x < lo || x >= hi;
+    }
+    CHECK(outside == 0);
+  };
+  for (const DType dtype : {DType::bf16, DType::f32, DType::f64}) {
+    check_range(0, 1, dtype);
+    check_range(-1, 1, dtype);
+    check_range(0.7, 0.9, dtype);
+    check_range(-0.3, -0.1, dtype);
+  }
+  check_range(1, 1 + 4 * 0x1p-23, DType::f32);
+  check_range(-5, 5, DType::i64);
+  check_range(0.5, 3, DType::u8);
+}
+
+TEST_CASE("whole numbers of a range are equally likely, on both sides of 0") {
+  std::map<double, int> counts;
+  for (const double x : rand_uniform({100000}, {-5, 5}, {3}, {DType::i64, {}}).to_vector()) {
+    ++counts[x];
+  }
+  CHECK(counts.size() == 10);
+  for (const auto& [x, count] : counts) {
+    CAPTURE(x);
+    CHECK(std::abs(count - 10000) < 500);
+  }
+}
+
+TEST_CASE("a range without numbers is refused, one of equal bounds is its bound") {
+  CHECK(rand_uniform({2}, {3, 3}, {1}).to_vector() == std::vector<double>{3, 3});
+  CHECK_THROWS_AS((void)rand_uniform({2}, {1, 0}, {1}), Error);
+  CHECK_THROWS_AS((void)rand_uniform({2}, {0, INFINITY}, {1}), Error);
+  CHECK_THROWS_AS((void)rand_uniform({2}, {0.2, 0.7}, {1}, {DType::i64, {}}), Error);
+  CHECK_THROWS_AS((void)rand_uniform({2}, {1.001, 1.002}, {1}, {DType::bf16, {}}), Error);
 }
 
 TEST_CASE("element i of a random tensor does not depend on the shape around it") {
