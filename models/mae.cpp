@@ -128,7 +128,7 @@ Tensor Mae::loss(const Tensor& images, const Masking& masking, const Tensor& pix
   const Tensor difference = pixels.to(wide) - PatchTargets(images.to(wide), config_).values();
   const Tensor errors = ops::mean(difference * difference, {2});  // [B, N]
   const std::int64_t hidden = errors.size(0) * (errors.size(1) - config_.kept());
-  return ops::sum(errors * masking.hidden.to(wide)) * (1 / static_cast<double>(hidden));
+  return ops::sum(errors * masking.hidden.to(wide)) / static_cast<double>(hidden);
 }
 
 TokenInfo Mae::tokens() const {

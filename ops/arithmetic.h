@@ -17,6 +17,7 @@ namespace fovea::ops {
 [[nodiscard]] Tensor div(const Tensor& a, const Tensor& b);
 [[nodiscard]] Tensor add(const Tensor& a, double b);
 [[nodiscard]] Tensor mul(const Tensor& a, double b);
+[[nodiscard]] Tensor div(const Tensor& a, double b);  ///< divides, unlike mul(a, 1 / b)
 [[nodiscard]] Tensor neg(const Tensor& x);
 /// x + a b in one pass. a and b broadcast to the shape of x; they may be bf16 with an f32 x.
 [[nodiscard]] Tensor add_product(const Tensor& x, const Tensor& a, const Tensor& b);
@@ -61,7 +62,7 @@ namespace fovea {
 [[nodiscard]] inline Tensor operator-(const Tensor& a, double b) { return ops::add(a, -b); }
 [[nodiscard]] inline Tensor operator*(const Tensor& a, double b) { return ops::mul(a, b); }
 [[nodiscard]] inline Tensor operator*(double a, const Tensor& b) { return ops::mul(b, a); }
-[[nodiscard]] inline Tensor operator/(const Tensor& a, double b) { return ops::mul(a, 1 / b); }
+[[nodiscard]] inline Tensor operator/(const Tensor& a, double b) { return ops::div(a, b); }
 [[nodiscard]] inline Tensor operator-(const Tensor& x) { return ops::neg(x); }
 
 }  // namespace fovea

@@ -123,6 +123,13 @@ Tensor mul(const Tensor& a, double b) {
                 [b](const GradArgs& g) -> Grads { return {map(MulScalar{b}, g.dy)}; });
 }
 
+Tensor div(const Tensor& a, double b) {
+  const OpLabel op("div", {{"b", b}});
+  require_float(op, a);
+  return record(op, map(DivScalar{b}, a), {a}, {},
+                [b](const GradArgs& g) -> Grads { return {map(DivScalar{b}, g.dy)}; });
+}
+
 Tensor neg(const Tensor& x) {
   const OpLabel op("neg");
   require_float(op, x);

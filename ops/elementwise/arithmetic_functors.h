@@ -57,6 +57,14 @@ struct MulScalar {  // y = x s;  dx = dy s
   }
 };
 
+struct DivScalar {  // y = x / s;  dx = dy / s
+  double s;
+  template <class T>
+  FOVEA_HD T operator()(T x) const {
+    return x / static_cast<T>(s);
+  }
+};
+
 struct Neg {  // y = -x;  dx = -dy
   template <class T>
   FOVEA_HD T operator()(T x) const {
@@ -253,9 +261,9 @@ struct Greater {
   }
 };
 
-using ArithmeticFunctors =
-    TypeList<Add, Sub, Mul, Div, AddScalar, MulScalar, Neg, Abs, Clamp, Maximum, Minimum, Where,
-             MaskedFill, Exp, Log, Sqrt, Rsqrt, Pow, Sin, Cos, AddProduct, Equal, Less, Greater>;
+using ArithmeticFunctors = TypeList<Add, Sub, Mul, Div, AddScalar, MulScalar, DivScalar, Neg, Abs,
+                                    Clamp, Maximum, Minimum, Where, MaskedFill, Exp, Log, Sqrt,
+                                    Rsqrt, Pow, Sin, Cos, AddProduct, Equal, Less, Greater>;
 using DerivativeFunctors = TypeList<DivGradB, AbsGrad, ClampGrad, MaximumGrad, MinimumGrad,
                                     MaskedKeep, SqrtGrad, RsqrtGrad, PowGrad, SinGrad, CosGrad>;
 

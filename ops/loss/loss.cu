@@ -19,18 +19,19 @@ __device__ double value_of(const void* scalar) {
   return static_cast<double>(*static_cast<const T*>(scalar));
 }
 
-/// *loss = factor times the sum of parts, in one block.
+/// *loss = factor / divisor times the sum of parts, in one block.
 template <class T>
-__global__ void total_kernel(T* loss, const double* parts, std::int64_t count, double factor) {
+__global__ void total_kernel(T* loss, const double* parts, std::int64_t count, double factor,
+                             double divisor) {
   double sum = 0;
   for (std::int64_t i = threadIdx.x; i < count; i += kRowBlock) sum += parts[i];
   sum = block_reduce(sum, SumOf{});
-  if (threadIdx.x == 0) *loss = static_cast<T>(factor * sum);
+  if (threadIdx.x == 0) *loss = static_cast<T>(factor * sum / divisor);
 }
 template <class T>
-void add_parts(void* loss, const double* parts, std::int64_t count, double factor) {
+void add_parts(void* loss, const double* parts, std::int64_t count, double factor, double divisor) {
   launch(current_stream(), total_kernel<T>, 1, kRowBlock, kBlockShared, static_cast<T*>(loss),
-         parts, count, factor);
+         parts, count, factor, divisor);
 }
 
 /// A label out of range has been reported to the host (index.cu); its row counts as if it had no
@@ -147,7 +148,7 @@ inline void label_loss(const LabelLossCall& c) {
     using T = decltype(tag);
     launch_rows<T>(c, {c.log_p},
                    [](auto items) { return label_loss_kernel<T, decltype(items)::value>; });
-    add_parts<T>(c.loss, c.parts, c.rows, 1 / static_cast<double>(c.rows));
+    add_parts<T>(c.loss, c.parts, c.rows, 1, static_cast<double>(c.rows));
   });
 }
 
@@ -167,7 +168,7 @@ inline void target_loss(const TargetLossCall& c) {
       return c.log_target ? target_loss_kernel<T, kItems, true>
                           : target_loss_kernel<T, kItems, false>;
     });
-    add_parts<T>(c.loss, c.parts, c.rows, c.factor / c.divisor);
+    add_parts<T>(c.loss, c.parts, c.rows, c.factor, c.divisor);
   });
 }
 
@@ -197,7 +198,7 @@ inline void element_loss(const ElementLossCall& c) {
     const std::int64_t runs = (c.n + c.run - 1) / c.run;
     launch(current_stream(), element_loss_kernel<decltype(loss), T>, static_cast<unsigned>(runs),
            kRowBlock, kBlockShared, c);
-    add_parts<T>(c.loss, c.parts, runs, 1 / static_cast<double>(c.n));
+    add_parts<T>(c.loss, c.parts, runs, 1, static_cast<double>(c.n));
   });
 }
 

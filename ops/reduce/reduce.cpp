@@ -106,7 +106,7 @@ Tensor spread(const Tensor& dy, const Reduction& reduction, const Shape& shape) 
 
 /// The mean over `reduction`, in acc_t, with kept axes.
 Tensor mean_values(const Tensor& x, const Reduction& reduction) {
-  return mul(sum_values(x, reduction), 1 / static_cast<double>(reduction.count));
+  return div(sum_values(x, reduction), static_cast<double>(reduction.count));
 }
 
 /// x - mean(x) in acc_t. The residual mean that rounding leaves is subtracted too: for data far
@@ -157,8 +157,8 @@ Tensor mean(const Tensor& x, Axes axes, bool keepdim) {
   const Reduction reduction(op, x.shape(), axes, keepdim);
   return record(op, finished(mean_values(x, reduction), reduction, x.dtype()), {x}, {},
                 [reduction, shape = x.shape()](const GradArgs& g) -> Grads {
-                  const double scale = 1 / static_cast<double>(reduction.count);
-                  return {spread(mul(g.dy, scale), reduction, shape)};
+                  const Tensor share = div(g.dy, static_cast<double>(reduction.count));
+                  return {spread(share, reduction, shape)};
                 });
 }
 
@@ -170,12 +170,12 @@ Tensor var(const Tensor& x, Axes axes, double correction, bool keepdim) {
   const double n = std::max(0.0, static_cast<double>(reduction.count) - correction);
   const Centre centre(x.detach(), reduction);
   const Tensor deviation = centre.deviation(x.detach());
-  const Tensor variance = mul(sum_values(mul(deviation, deviation), reduction), 1 / n);
+  const Tensor variance = div(sum_values(mul(deviation, deviation), reduction), n);
   return record(op, finished(variance, reduction, x.dtype()), {x}, {x, centre.mean, centre.rest},
                 [reduction, n](const GradArgs& g) -> Grads {  // dx = 2 (x - mean) dy / n
                   const Tensor dy = spread(g.dy, reduction, g.saved[0].shape());
                   const Centre saved(g.saved[1], g.saved[2]);
-                  const Tensor slope = mul(saved.deviation(g.saved[0]), 2 / n);
+                  const Tensor slope = div(saved.deviation(g.saved[0]), n / 2);
                   return {mul(slope, dy).to(g.dy.dtype())};
                 });
 }

@@ -53,7 +53,7 @@ OpCases scalar_cases() {
   return {
       {"add", "a number", {{2, 3, 5}}, [](X x) { return x[0] + 1.75; }},
       {"mul", "a number", {{2, 3, 5}}, [](X x) { return -1.75 * x[0]; }},
-      {"mul", "divided by a number", {{2, 3, 5}}, [](X x) { return x[0] / 3; }},
+      {"div", "by a number", {{2, 3, 5}}, [](X x) { return x[0] / 3; }},
       {"mul",
        "one operand constant",
        {{3, 5}, In{3, 5}.no_grad()},

@@ -74,6 +74,19 @@ TEST_CASE("equal operands of maximum and minimum share the gradient") {
   }
 }
 
+TEST_CASE("a tensor is divided by a number, not multiplied by its reciprocal") {
+  for (const DType dtype : {DType::f64, DType::f32}) {
+    std::int64_t wrong = 0;
+    for (int s = 3; s <= 255; ++s) wrong += (full({1}, 13.0 * s, {dtype, {}}) / s).item() != 13;
+    CHECK(wrong == 0);
+  }
+  CHECK((full({1}, 169) / 13.0).item() == 13);
+  CHECK(std::isfinite((full({1}, 1e-10) / 1e-39).item()));
+  const Tensor x = full({1}, 1.0).set_requires_grad();
+  backward(x / 41.0, full({1}, 41.0));
+  CHECK(x.grad().item() == 1);
+}
+
 TEST_CASE("poles give what PyTorch gives") {
   check_values(ops::sqrt(vector_of({0, -1, kInf})), {0, kNan, kInf});
   check_values(gradient(ops::sqrt, {0, 4}), {kInf, 0.25});

@@ -34,6 +34,17 @@ TEST_CASE("sums of many f32 values keep their digits") {
   CHECK(plain_sum(ops::sum(columns, {0})) == doctest::Approx(plain_sum(columns)).epsilon(1e-6));
 }
 
+TEST_CASE("the mean of ones is 1, and equal numbers do not vary") {
+  std::int64_t wrong = 0;
+  for (std::int64_t n = 1; n <= 1000; ++n) wrong += ops::mean(ones({n})).item() != 1;
+  CHECK(wrong == 0);
+  for (std::int64_t n = 2; n <= 60; ++n) wrong += ops::var(full({n}, 3), {}, 1).item() != 0;
+  CHECK(wrong == 0);
+  const Tensor x = ones({41}).set_requires_grad();
+  backward(ops::mean(x), full({}, 41));
+  CHECK(x.grad().to_vector() == std::vector<double>(41, 1.0));
+}
+
 TEST_CASE("bf16 is summed in f32") {
   const Tensor x = ones({4096}, {DType::bf16, {}});  // a bf16 sum would stop at 256
   CHECK(ops::sum(x).item() == 4096);

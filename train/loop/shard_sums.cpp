@@ -89,7 +89,7 @@ void ShardSums::finish_statistics() {
   } else {
     processes_.all_reduce_on_device(sum);
   }
-  const Tensor mean = sum * (1 / static_cast<double>(shards_.count));
+  const Tensor mean = sum / static_cast<double>(shards_.count);
   for_each_part(mean, statistics_, [&](std::size_t i, const Tensor& change) {
     statistics_[i].copy_(before_[i] + change);
   });

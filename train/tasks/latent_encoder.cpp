@@ -57,7 +57,7 @@ Tensor LatentEncoder::encode(const Tensor& images, const Tensor& noise, DType ac
 Tensor LatentEncoder::decode(const Tensor& latents, DType activations) const {
   const Context ctx = context(activations);
   return in_parts(latents.size(0), kDecodedAtOnce, [&](std::int64_t first, std::int64_t end) {
-    return vae_.model->decode(ops::slice(latents, 0, first, end) * (1 / scale_), ctx);
+    return vae_.model->decode(ops::slice(latents, 0, first, end) / scale_, ctx);
   });
 }
 

@@ -42,8 +42,8 @@ Tensor Objective::base(const Tensor& logits, const Targets& targets) const {
 Tensor Objective::distil(const Tensor& learner, const Tensor& teacher) const {
   if (options_.distillation == Distillation::hard) return ops::hard_distillation(learner, teacher);
   if (options_.distillation == Distillation::bce) {  // per class: tau^2 BCE of sigmoid(z / tau)
-    const Tensor z = learner.to(DType::f32) * (1 / options_.tau);
-    const Tensor wanted = ops::sigmoid(teacher.to(DType::f32) * (1 / options_.tau));
+    const Tensor z = learner.to(DType::f32) / options_.tau;
+    const Tensor wanted = ops::sigmoid(teacher.to(DType::f32) / options_.tau);
     return ops::bce_with_logits(z, wanted) * (options_.tau * options_.tau);
   }
   return ops::soft_distillation(learner, teacher, options_.tau, options_.kd_reduction);
