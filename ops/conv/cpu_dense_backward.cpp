@@ -289,8 +289,9 @@ class WeightGradient {
       t.x[i] = s.x + group * conv_.channels * conv_.layout.channel +
                shared_.offsets[smaller(tap + i, conv_.depth - 1)];
     }
-    if (conv_.outputs - channel > kLanes<A>) return tap_tile<2>(t);
-    tap_tile<1>(t);
+    for (std::int64_t q = 0; q < t.length; q += detail::kRunTerms) {
+      conv_.outputs - channel > kLanes<A> ? tap_tile<2>(t.run_from(q)) : tap_tile<1>(t.run_from(q));
+    }
   }
 
   /// Writes dw of one tap of a group.

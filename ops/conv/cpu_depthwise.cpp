@@ -2,12 +2,13 @@
 #include "engine/parallel.h"
 #include "ops/common/cpu/scratch.h"
 #include "ops/common/cpu/sizes.h"
+#include "ops/common/run_sum.h"
 #include "ops/conv/cpu.h"
 
 namespace fovea::ops::cpu::FOVEA_ISA {
 namespace {
 
-constexpr int kParts = 32;  // running sums of a dot product
+constexpr int kParts = 32;  // running sums of a run
 
 /// The geometry of a depthwise filter on zero-padded planes. With stride 1 an output is one long
 /// line over the padded width, in which the last elements of each row are unused: no edge cases,
@@ -48,18 +49,34 @@ void pad_plane(const Windows& w, const PaddedPlane& p, const T* x, acc_t<T>* to)
   }
 }
 
+/// y[j] += sum of weight[tap] x at j, for the taps [first, end) and one line of outputs.
 template <class A>
-void depthwise_plane(const Windows& w, const PaddedPlane& p, const A* x, const A* weight, A* y) {
-  const std::int64_t taps = w.kernel[0] * w.kernel[1];
+void add_taps(const Windows& w, const PaddedPlane& p, const A* x, const A* weight,
+              std::int64_t first, std::int64_t end, A* y) {
+  for (std::int64_t tap = first; tap < end; ++tap) {
+    const A* from = x + p.tap(w, tap);
+    const A factor = weight[tap];
+    if (p.step == 1) {
+      for (std::int64_t j = 0; j < p.length; ++j) y[j] += factor * from[j];
+    } else {
+      for (std::int64_t j = 0; j < p.length; ++j) y[j] += factor * from[j * p.step];
+    }
+  }
+}
+
+/// y, which holds the bias, += the filtered plane, in runs of taps (ops/common/run_sum.h); `run`
+/// has room for a line.
+template <class A>
+void depthwise_plane(const Windows& w, const PaddedPlane& p, const A* x, const A* weight, A* run,
+                     A* y) {
+  const std::int64_t taps = w.kernel[0] * w.kernel[1], most = detail::kRunTerms;
   for (std::int64_t line = 0; line < p.lines; ++line, y += p.length) {
-    for (std::int64_t tap = 0; tap < taps; ++tap) {
-      const A* from = x + line * p.line_step + p.tap(w, tap);
-      const A factor = weight[tap];
-      if (p.step == 1) {
-        for (std::int64_t j = 0; j < p.length; ++j) y[j] += factor * from[j];
-      } else {
-        for (std::int64_t j = 0; j < p.length; ++j) y[j] += factor * from[j * p.step];
-      }
+    const A* const from = x + line * p.line_step;
+    add_taps(w, p, from, weight, 0, smaller(most, taps), y);
+    for (std::int64_t tap = most; tap < taps; tap += most) {
+      for (std::int64_t j = 0; j < p.length; ++j) run[j] = 0;
+      add_taps(w, p, from, weight, tap, smaller(tap + most, taps), run);
+      for (std::int64_t j = 0; j < p.length; ++j) y[j] += run[j];
     }
   }
 }
@@ -73,15 +90,16 @@ void depthwise_forward_of(const DepthwiseCall& c) {
   const std::int64_t taps = w.kernel[0] * w.kernel[1];
   const std::int64_t chunk = grain(kMinElements, out * taps);
   parallel_for(c.batch * c.channels, chunk, [&](std::int64_t begin, std::int64_t end) {
-    auto* x = static_cast<A*>(
-        scratch(Scratch::conv, static_cast<std::size_t>(p.size + p.out_size()) * sizeof(A)));
-    A* y = x + p.size;
+    const std::int64_t elements = p.size + p.out_size() + p.length;
+    auto* x =
+        static_cast<A*>(scratch(Scratch::conv, static_cast<std::size_t>(elements) * sizeof(A)));
+    A *y = x + p.size, *run = y + p.out_size();
     for (std::int64_t i = begin; i < end; ++i) {
       const std::int64_t channel = i % c.channels;
       pad_plane(w, p, static_cast<const T*>(c.x) + i * in, x);
       const A start = c.bias != nullptr ? static_cast<const A*>(c.bias)[channel] : A(0);
       for (std::int64_t j = 0; j < p.out_size(); ++j) y[j] = start;
-      depthwise_plane(w, p, x, static_cast<const A*>(c.weight) + channel * taps, y);
+      depthwise_plane(w, p, x, static_cast<const A*>(c.weight) + channel * taps, run, y);
       T* to = static_cast<T*>(c.y) + i * out;
       for (std::int64_t row = 0; row < w.out[0]; ++row) {
         for (std::int64_t j = 0; j < w.out[1]; ++j)
@@ -91,22 +109,38 @@ void depthwise_forward_of(const DepthwiseCall& c) {
   });
 }
 
-/// sum of a[i] * b[i * step], in kParts running sums, so that it vectorises with a fixed order.
-template <class A>
-A dot(const A* a, const A* b, std::int64_t count, std::int64_t step) {
-  A parts[kParts] = {};
-  std::int64_t i = 0;
-  if (step == 1) {
-    for (; i + kParts <= count; i += kParts) {
-      for (int j = 0; j < kParts; ++j) parts[j] += a[i + j] * b[i + j];
+/// The sum of term(i) for i < count, in runs whose sums are added in f64. A run has kParts running
+/// sums, so that it vectorises with a fixed order.
+template <class A, class Term>
+[[gnu::always_inline]] inline double sum_runs(std::int64_t count, const Term& term) {
+  double total = 0;
+  for (std::int64_t i = 0; i < count;) {
+    const std::int64_t end = smaller(count, i + detail::kRunTerms);
+    A parts[kParts] = {};
+    for (; i + kParts <= end; i += kParts) {
+      for (int j = 0; j < kParts; ++j) parts[j] += term(i + j);
     }
+    A rest = 0;
+    for (; i < end; ++i) rest += term(i);
+    for (int half = kParts / 2; half > 0; half /= 2) {
+      for (int j = 0; j < half; ++j) parts[j] += parts[j + half];
+    }
+    total += static_cast<double>(rest + parts[0]);
   }
-  A total = 0;
-  for (; i < count; ++i) total += a[i] * b[i * step];
-  for (int half = kParts / 2; half > 0; half /= 2) {
-    for (int j = 0; j < half; ++j) parts[j] += parts[j + half];
-  }
-  return total + parts[0];
+  return total;
+}
+
+/// sum of a[i] * b[i * step].
+template <class A>
+double dot(const A* a, const A* b, std::int64_t count, std::int64_t step) {
+  if (step == 1) return sum_runs<A>(count, [&](std::int64_t i) { return a[i] * b[i]; });
+  return sum_runs<A>(count, [&](std::int64_t i) { return a[i] * b[i * step]; });
+}
+
+template <class T>
+double sum_of_all(const T* x, std::int64_t count) {
+  using A = acc_t<T>;
+  return sum_runs<A>(count, [&](std::int64_t i) { return static_cast<A>(x[i]); });
 }
 
 /// The output gradient of one plane as lines, with zeros in unused elements.
@@ -144,72 +178,88 @@ void depthwise_dx(const DepthwiseCall& c, const PaddedPlane& p, const acc_t<T>* 
   }
 }
 
+/// Scratch memory for one channel: its plane of x, padded, its plane of dy as lines, and the sums
+/// of its taps.
+template <class A>
+struct ChannelScratch {
+  double* sums;
+  A *x, *dy;
+
+  ChannelScratch(const PaddedPlane& p, std::int64_t taps) {
+    const auto planes = static_cast<std::size_t>(p.size + p.out_size()) * sizeof(A);
+    sums = static_cast<double*>(
+        scratch(Scratch::conv, static_cast<std::size_t>(taps) * sizeof(double) + planes));
+    x = reinterpret_cast<A*>(sums + taps);
+    dy = x + p.size;
+  }
+};
+
+/// sums[tap] += the sum over the outputs of one plane of dy x.
+template <class A>
+void add_tap_sums(const Windows& w, const PaddedPlane& p, const ChannelScratch<A>& at) {
+  for (std::int64_t tap = 0; tap < w.kernel[0] * w.kernel[1]; ++tap) {
+    const A* const x = at.x + p.tap(w, tap);
+    for (std::int64_t line = 0; line < p.lines; ++line) {
+      at.sums[tap] += dot(at.dy + line * p.length, x + line * p.line_step, p.length, p.step);
+    }
+  }
+}
+
 /// Processes one channel; the batch loop is inside, so that the filter gradient is summed in a
 /// fixed order.
 template <class T>
 void depthwise_channel(const DepthwiseCall& c, const PaddedPlane& p, std::int64_t channel,
-                       acc_t<T>* x) {
+                       const ChannelScratch<acc_t<T>>& at) {
   using A = acc_t<T>;
   const Windows& w = c.windows;
   const std::int64_t in = w.in[0] * w.in[1], out = w.out[0] * w.out[1];
   const std::int64_t taps = w.kernel[0] * w.kernel[1];
-  A* dy = x + p.size;
-  A* dweight = static_cast<A*>(c.dweight) + channel * taps;
-  A bias_sum = 0;
-  for (std::int64_t tap = 0; c.dweight != nullptr && tap < taps; ++tap) dweight[tap] = 0;
+  double bias_sum = 0;
+  for (std::int64_t tap = 0; tap < taps; ++tap) at.sums[tap] = 0;
   for (std::int64_t entry = 0; entry < c.batch; ++entry) {
     const std::int64_t plane = entry * c.channels + channel;
-    spread_lines(w, p, static_cast<const T*>(c.dy) + plane * out, dy);
-    for (std::int64_t i = 0; c.dbias != nullptr && i < p.out_size(); ++i) bias_sum += dy[i];
+    const T* const dy = static_cast<const T*>(c.dy) + plane * out;
+    spread_lines(w, p, dy, at.dy);
+    if (c.dbias != nullptr) bias_sum += sum_of_all(dy, out);
     if (c.dweight != nullptr) {
-      pad_plane(w, p, static_cast<const T*>(c.x) + plane * in, x);
-      for (std::int64_t tap = 0; tap < taps; ++tap) {
-        for (std::int64_t line = 0; line < p.lines; ++line) {
-          dweight[tap] +=
-              dot(dy + line * p.length, x + line * p.line_step + p.tap(w, tap), p.length, p.step);
-        }
-      }
+      pad_plane(w, p, static_cast<const T*>(c.x) + plane * in, at.x);
+      add_tap_sums(w, p, at);
     }
     if (c.dx != nullptr) {
-      depthwise_dx<T>(c, p, static_cast<const A*>(c.weight) + channel * taps, dy, x,
+      depthwise_dx<T>(c, p, static_cast<const A*>(c.weight) + channel * taps, at.dy, at.x,
                       static_cast<T*>(c.dx) + plane * in);
     }
   }
-  if (c.dbias != nullptr) static_cast<A*>(c.dbias)[channel] = bias_sum;
+  if (c.dbias != nullptr) static_cast<A*>(c.dbias)[channel] = static_cast<A>(bias_sum);
+  if (c.dweight == nullptr) return;
+  A* const dweight = static_cast<A*>(c.dweight) + channel * taps;
+  for (std::int64_t tap = 0; tap < taps; ++tap) dweight[tap] = static_cast<A>(at.sums[tap]);
 }
 
 template <class T>
 void depthwise_backward_of(const DepthwiseCall& c) {
   const PaddedPlane p(c.windows);
+  const std::int64_t taps = c.windows.kernel[0] * c.windows.kernel[1];
   parallel_for(c.channels, 1, [&](std::int64_t begin, std::int64_t end) {
-    auto* x = static_cast<acc_t<T>*>(
-        scratch(Scratch::conv, static_cast<std::size_t>(p.size + p.out_size()) * sizeof(acc_t<T>)));
+    const ChannelScratch<acc_t<T>> at(p, taps);
     for (std::int64_t channel = begin; channel < end; ++channel) {
-      depthwise_channel<T>(c, p, channel, x);
+      depthwise_channel<T>(c, p, channel, at);
     }
   });
 }
 
 template <class T>
 void channel_sums_of(const ChannelSumsCall& c) {
-  const std::int64_t channels = c.channels, size = c.positions;
   const T* const x = static_cast<const T*>(c.x);
   auto* const sums = static_cast<acc_t<T>*>(c.sums);
-  const std::int64_t chunk = grain(kMinElements, c.batch * size);
-  parallel_for(channels, chunk, [&](std::int64_t begin, std::int64_t end) {
+  const std::int64_t chunk = grain(kMinElements, c.batch * c.positions);
+  parallel_for(c.channels, chunk, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t channel = begin; channel < end; ++channel) {
-      acc_t<T> total = 0;
+      double total = 0;
       for (std::int64_t entry = 0; entry < c.batch; ++entry) {
-        const T* plane = x + (entry * channels + channel) * size;
-        acc_t<T> parts[kParts] = {};
-        std::int64_t i = 0;
-        for (; i + kParts <= size; i += kParts) {
-          for (int j = 0; j < kParts; ++j) parts[j] += static_cast<acc_t<T>>(plane[i + j]);
-        }
-        for (; i < size; ++i) parts[0] += static_cast<acc_t<T>>(plane[i]);
-        for (int j = 0; j < kParts; ++j) total += parts[j];
+        total += sum_of_all(x + (entry * c.channels + channel) * c.positions, c.positions);
       }
-      sums[channel] = total;
+      sums[channel] = static_cast<acc_t<T>>(total);
     }
   });
 }

@@ -6,6 +6,7 @@
 #include "ops/common/cpu/prefetch.h"
 #include "ops/common/cpu/sizes.h"
 #include "ops/common/cpu/vectors.h"
+#include "ops/common/run_sum.h"
 
 namespace fovea::ops::cpu::FOVEA_ISA {
 
@@ -28,6 +29,7 @@ struct Correlation {
   const A* x = nullptr;
   A* out = nullptr;  ///< rows `pitch` apart, with room for two extra vectors
   std::int64_t pitch = 0;
+  bool adds = false;  ///< to what `out` has
 };
 
 /// A tile of kRows rows and kVectors vectors of outputs from q on, in registers. The lines of x
@@ -56,7 +58,8 @@ void correlate_tile(const Correlation<A>& c, std::int64_t q) {
   for (int i = 0; i < kRows; ++i) {
 #pragma GCC unroll 2
     for (int j = 0; j < kVectors; ++j) {
-      store(c.out + i * c.pitch + q + j * kWidth, sum[i][j]);
+      A* const to = c.out + i * c.pitch + q + j * kWidth;
+      store(to, c.adds ? load<Vector<A>>(to) + sum[i][j] : sum[i][j]);
     }
   }
 }
@@ -69,13 +72,27 @@ void correlate_rows(const Correlation<A>& c, std::int64_t length) {
   if (q < length) correlate_tile<kRows, 1>(c, q);
 }
 
-/// Processes up to kPanel `rows` and `length` outputs.
 template <class A>
-void correlate(const Correlation<A>& c, std::int64_t rows, std::int64_t length) {
+void correlate_run(const Correlation<A>& c, std::int64_t rows, std::int64_t length) {
   constexpr int kTwoThirds = (2 * kPanel + 2) / 3, kThird = (kPanel + 2) / 3;
   if (rows > kTwoThirds) return correlate_rows<kPanel>(c, length);
   if (rows > kThird) return correlate_rows<kTwoThirds>(c, length);
   correlate_rows<kThird>(c, length);
+}
+
+/// Processes up to kPanel `rows` and `length` outputs, the depth in runs (ops/common/run_sum.h).
+template <class A>
+void correlate(const Correlation<A>& c, std::int64_t rows, std::int64_t length) {
+  std::int64_t k = 0;
+  do {
+    Correlation<A> run = c;
+    run.depth = smaller(detail::kRunTerms, c.depth - k);
+    run.offsets += k;
+    run.weights += k * kPanel;
+    run.adds = k > 0;
+    correlate_run(run, rows, length);
+    k += detail::kRunTerms;
+  } while (k < c.depth);
 }
 
 /// Number of dy channels in a weight gradient tile.
@@ -91,6 +108,15 @@ struct TapSums {
   const A* dy = nullptr;                   ///< outputs kStrip apart
   A* sums = nullptr;                       ///< rows `pitch` apart
   std::int64_t pitch = 0;
+
+  /// The outputs from `q` on, at most a run of them (ops/common/run_sum.h).
+  [[nodiscard]] TapSums run_from(std::int64_t q) const {
+    TapSums run = *this;
+    run.length = smaller(detail::kRunTerms, length - q);
+    for (int i = 0; i < kTaps; ++i) run.x[i] += q;
+    run.dy += q * kStrip<A>;
+    return run;
+  }
 };
 
 /// kVectors vectors of channels for each tap, in registers.

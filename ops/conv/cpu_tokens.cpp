@@ -2,6 +2,8 @@
 // multiply-add of whole vectors and the edges cost nothing.
 #include "engine/parallel.h"
 #include "ops/common/cpu/lanes.h"
+#include "ops/common/cpu/scratch.h"
+#include "ops/common/run_sum.h"
 #include "ops/conv/cpu.h"
 
 namespace fovea::ops::cpu::FOVEA_ISA {
@@ -81,68 +83,90 @@ void forward_of(const DepthwiseTokensCall& c) {
   });
 }
 
+/// sums += the sum of term(at, token, lane) over `count` tokens, in runs (ops/common/run_sum.h).
+template <class A, class Term>
+[[gnu::always_inline]] inline void add_tokens(std::int64_t count, std::int64_t channels, A* sums,
+                                              const Term& term) {
+  for_lanes<A>(channels, [&](auto at, std::int64_t i) {
+    auto total = at.load(sums + i);
+    for (std::int64_t j = 0; j < count;) {
+      const std::int64_t end = count - j < detail::kRunTerms ? count : j + detail::kRunTerms;
+      auto run = term(at, j++, i);
+      for (; j < end; ++j) run += term(at, j, i);
+      total += run;
+    }
+    at.store(sums + i, total);
+  });
+}
+
 /// Adds the contribution of one output row to one tap: the sum over the row of dy x.
 template <class T>
 [[gnu::flatten]] void tap_sums(const DepthwiseTokensCall& c, std::int64_t count, const T* x,
                                const T* dy, acc_t<T>* sums) {
-  using A = acc_t<T>;
   const std::int64_t width = c.channels;
-  for_lanes<A>(width, [&](auto at, std::int64_t i) {
-    auto sum = at.load(sums + i);
-    for (std::int64_t j = 0; j < count; ++j) {
-      sum += at.load(dy + j * width + i) * at.load(x + j * width + i);
-    }
-    at.store(sums + i, sum);
+  add_tokens(count, width, sums, [&](auto at, std::int64_t j, std::int64_t i) {
+    return at.load(dy + j * width + i) * at.load(x + j * width + i);
   });
 }
 
 template <class T>
 [[gnu::flatten]] void add_rows(const T* dy, std::int64_t count, std::int64_t width,
                                acc_t<T>* sums) {
-  using A = acc_t<T>;
-  for_lanes<A>(width, [&](auto at, std::int64_t i) {
-    auto sum = at.load(sums + i);
-    for (std::int64_t j = 0; j < count; ++j) sum += at.load(dy + j * width + i);
-    at.store(sums + i, sum);
-  });
+  add_tokens(count, width, sums,
+             [&](auto at, std::int64_t j, std::int64_t i) { return at.load(dy + j * width + i); });
 }
 
+/// Adds the contributions of output row `i` of an image, `dy`, to all taps and to the bias.
 template <class T>
-void image_sums(const DepthwiseTokensCall& c, const T* x, const T* dy, acc_t<T>* sums) {
+void row_sums(const DepthwiseTokensCall& c, std::int64_t i, const T* x, const T* dy,
+              acc_t<T>* sums) {
   const std::int64_t width = c.channels;
-  for (std::int64_t i = 0; i < c.out[0]; ++i, dy += c.out[1] * width) {
-    const TapRange rows(c, 0, i);
-    for (std::int64_t a = rows.begin; a < rows.end; ++a) {
-      const T* row = x + (rows.first + a - rows.begin) * c.in[1] * width;
-      for (std::int64_t b = 0; b < c.kernel[1]; ++b) {
-        const std::int64_t shift = b - c.padding[1];
-        const std::int64_t begin = shift < 0 ? -shift : 0;
-        const std::int64_t end = c.in[1] - shift < c.out[1] ? c.in[1] - shift : c.out[1];
-        tap_sums(c, end - begin, row + (begin + shift) * width, dy + begin * width,
-                 sums + (a * c.kernel[1] + b) * width);
-      }
+  const TapRange rows(c, 0, i);
+  for (std::int64_t a = rows.begin; a < rows.end; ++a) {
+    const T* row = x + (rows.first + a - rows.begin) * c.in[1] * width;
+    for (std::int64_t b = 0; b < c.kernel[1]; ++b) {
+      const std::int64_t shift = b - c.padding[1];
+      const std::int64_t begin = shift < 0 ? -shift : 0;
+      const std::int64_t end = c.in[1] - shift < c.out[1] ? c.in[1] - shift : c.out[1];
+      tap_sums(c, end - begin, row + (begin + shift) * width, dy + begin * width,
+               sums + (a * c.kernel[1] + b) * width);
     }
   }
+  add_rows(dy, c.out[1], width, sums + c.kernel[0] * c.kernel[1] * width);
+}
+
+/// The sums of one part: rows of outputs are added in runs as well.
+template <class T>
+void part_sums(const DepthwiseTokensSumsCall& s, std::int64_t part) {
+  using A = acc_t<T>;
+  const DepthwiseTokensCall& c = s.forward;
+  const std::int64_t count = (c.kernel[0] * c.kernel[1] + 1) * c.channels;
+  A *const sums = static_cast<A*>(s.sums) + part * count, *const run = row_scratch<A>(count);
+  std::int64_t rows = 0;
+  for (std::int64_t k = 0; k < count; ++k) run[k] = 0;
+  const auto close = [&] {
+    for (std::int64_t k = 0; k < count; ++k) sums[k] += run[k];
+    for (std::int64_t k = 0; k < count; ++k) run[k] = 0;
+    rows = 0;
+  };
+  const std::int64_t per_part = (c.batch + s.parts - 1) / s.parts, past = (part + 1) * per_part;
+  for (std::int64_t entry = part * per_part; entry < past && entry < c.batch; ++entry) {
+    const std::int64_t in_row = entry * (c.prefix + c.in[0] * c.in[1]) + c.prefix;
+    const std::int64_t out_row = entry * (c.prefix + c.out[0] * c.out[1]) + c.prefix;
+    const T* const x = static_cast<const T*>(c.x) + in_row * c.channels;
+    const T* const dy = static_cast<const T*>(s.dy) + out_row * c.channels;
+    for (std::int64_t i = 0; i < c.out[0]; ++i) {
+      row_sums(c, i, x, dy + i * c.out[1] * c.channels, run);
+      if (++rows == detail::kRunTerms) close();
+    }
+  }
+  close();
 }
 
 template <class T>
 void sums_of(const DepthwiseTokensSumsCall& s) {
-  const DepthwiseTokensCall& c = s.forward;
-  const std::int64_t taps = c.kernel[0] * c.kernel[1], out = c.out[0] * c.out[1];
-  const std::int64_t per_part = (c.batch + s.parts - 1) / s.parts;
   parallel_for(s.parts, 1, [&](std::int64_t first, std::int64_t last) {
-    for (std::int64_t part = first; part < last; ++part) {
-      auto* sums = static_cast<acc_t<T>*>(s.sums) + part * (taps + 1) * c.channels;
-      const std::int64_t past = (part + 1) * per_part;
-      for (std::int64_t entry = part * per_part; entry < past && entry < c.batch; ++entry) {
-        const std::int64_t in_row = entry * (c.prefix + c.in[0] * c.in[1]) + c.prefix;
-        const std::int64_t out_row = entry * (c.prefix + out) + c.prefix;
-        const T* x = static_cast<const T*>(c.x) + in_row * c.channels;
-        const T* dy = static_cast<const T*>(s.dy) + out_row * c.channels;
-        image_sums(c, x, dy, sums);
-        add_rows(dy, out, c.channels, sums + taps * c.channels);
-      }
-    }
+    for (std::int64_t part = first; part < last; ++part) part_sums<T>(s, part);
   });
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ops/common/cuda/block_reduce.cuh"
+#include "ops/common/run_sum.h"
 #include "ops/conv/cuda.h"
 #include "ops/conv/windows.cuh"
 #include "ops/gemm/cuda.h"
@@ -31,11 +32,11 @@ __global__ void columns_to_image_kernel(PlaneGrid inputs, Windows w, T* dx,
   const std::int64_t positions = w.out[0] * w.out[1], taps = tap_count(w);
   for_each_point(inputs, [&](const PlanePoint& at) {
     const acc_t<T>* const own = columns + at.plane * taps * positions;
-    acc_t<T> sum = 0;
+    detail::RunSum<acc_t<T>> sum;
     for_each_window_over(w, at.y, at.x, [&](std::int64_t tap, std::int64_t position) {
-      sum += own[tap * positions + position];
+      sum.add(own[tap * positions + position]);
     });
-    dx[at.index] = static_cast<T>(sum);
+    dx[at.index] = static_cast<T>(sum.total());
   });
 }
 
@@ -50,14 +51,14 @@ __global__ void relu_kernel(T* y, std::int64_t count) {
 template <class T>
 __global__ void channel_sums_kernel(ChannelSumsCall c) {
   using A = acc_t<T>;
-  A sum = 0;
+  detail::RunSum<A> own;
   for (std::int64_t image = 0; image < c.batch; ++image) {
     const T* const x = static_cast<const T*>(c.x) + (image * c.channels + blockIdx.x) * c.positions;
     for (std::int64_t i = threadIdx.x; i < c.positions; i += kRowBlock) {
-      sum += static_cast<A>(x[i]);
+      own.add(static_cast<A>(x[i]));
     }
   }
-  sum = block_reduce(sum, SumOf{});
+  const A sum = block_reduce(own.total(), SumOf{});
   if (threadIdx.x == 0) static_cast<A*>(c.sums)[blockIdx.x] = sum;
 }
 

@@ -1,5 +1,6 @@
 // Depthwise convolution on CUDA: one thread per element of y or dx, one block per tap's gradient.
 #include "ops/common/cuda/block_reduce.cuh"
+#include "ops/common/run_sum.h"
 #include "ops/conv/cuda.h"
 #include "ops/conv/windows.cuh"
 
@@ -13,11 +14,12 @@ __global__ void depthwise_kernel(PlaneGrid outputs, DepthwiseCall c) {
     const std::int64_t channel = divide(at.plane, c.channels).remainder;
     const A* const weight = static_cast<const A*>(c.weight) + channel * tap_count(w);
     const T* const x = static_cast<const T*>(c.x) + at.plane * w.in[0] * w.in[1];
-    A sum = c.bias == nullptr ? A(0) : static_cast<const A*>(c.bias)[channel];
+    detail::RunSum<A> sum;
+    if (c.bias != nullptr) sum.run = static_cast<const A*>(c.bias)[channel];
     for_each_tap(w, at.y, at.x, [&](std::int64_t tap, std::int64_t from) {
-      sum += weight[tap] * static_cast<A>(x[from]);
+      sum.add(weight[tap] * static_cast<A>(x[from]));
     });
-    static_cast<T*>(c.y)[at.index] = static_cast<T>(sum);
+    static_cast<T*>(c.y)[at.index] = static_cast<T>(sum.total());
   });
 }
 
@@ -29,11 +31,11 @@ __global__ void depthwise_dx_kernel(PlaneGrid inputs, DepthwiseCall c) {
     const std::int64_t channel = divide(at.plane, c.channels).remainder;
     const A* const weight = static_cast<const A*>(c.weight) + channel * tap_count(w);
     const T* const dy = static_cast<const T*>(c.dy) + at.plane * w.out[0] * w.out[1];
-    A sum = 0;
+    detail::RunSum<A> sum;
     for_each_window_over(w, at.y, at.x, [&](std::int64_t tap, std::int64_t position) {
-      sum += weight[tap] * static_cast<A>(dy[position]);
+      sum.add(weight[tap] * static_cast<A>(dy[position]));
     });
-    static_cast<T*>(c.dx)[at.index] = static_cast<T>(sum);
+    static_cast<T*>(c.dx)[at.index] = static_cast<T>(sum.total());
   });
 }
 
@@ -48,7 +50,7 @@ __global__ void depthwise_dweight_kernel(DepthwiseCall c) {
   const std::int64_t across = tap % w.kernel[1] * w.dilation[1] - w.padding[1];
   const auto width = static_cast<unsigned>(w.out[1]);
   const auto positions = static_cast<unsigned>(w.out[0]) * width;
-  A sum = 0;
+  detail::RunSum<A> own;
   for (std::int64_t image = 0; image < c.batch; ++image) {
     const std::int64_t plane = image * c.channels + channel;
     const T* const x = static_cast<const T*>(c.x) + plane * w.in[0] * w.in[1];
@@ -57,10 +59,10 @@ __global__ void depthwise_dweight_kernel(DepthwiseCall c) {
       const std::int64_t row = i / width * w.stride[0] + down;
       const std::int64_t column = i % width * w.stride[1] + across;
       if (row < 0 || row >= w.in[0] || column < 0 || column >= w.in[1]) continue;
-      sum += static_cast<A>(dy[i]) * static_cast<A>(x[row * w.in[1] + column]);
+      own.add(static_cast<A>(dy[i]) * static_cast<A>(x[row * w.in[1] + column]));
     }
   }
-  sum = block_reduce(sum, SumOf{});
+  const A sum = block_reduce(own.total(), SumOf{});
   if (threadIdx.x == 0) static_cast<A*>(c.dweight)[blockIdx.x] = sum;
 }
 

@@ -2,6 +2,7 @@
 // channel of a tap's gradient.
 #include "ops/common/cuda/planes.cuh"
 #include "ops/common/cuda/row_items.cuh"
+#include "ops/common/run_sum.h"
 #include "ops/conv/cuda.h"
 
 namespace fovea::ops::cuda {
@@ -56,7 +57,7 @@ __global__ void tokens_sums_kernel(PlaneGrid filters, DepthwiseTokensSumsCall s)
     const std::int64_t across = is_bias ? 0 : tap % width - c.padding[1];
     const std::int64_t first = at.plane * per_part;
     const std::int64_t end = first + per_part < c.batch ? first + per_part : c.batch;
-    A sum = 0;
+    detail::RunSum<A> sum;
     for (std::int64_t image = first; image < end; ++image) {
       const T* const dy =
           static_cast<const T*>(s.dy) + (image * tokens + c.prefix) * c.channels + at.x;
@@ -67,14 +68,14 @@ __global__ void tokens_sums_kernel(PlaneGrid filters, DepthwiseTokensSumsCall s)
         for (std::int64_t j = 0; j < c.out[1]; ++j) {
           const A upstream = static_cast<A>(dy[(i * c.out[1] + j) * c.channels]);
           if (is_bias) {
-            sum += upstream;
+            sum.add(upstream);
           } else if (j + across >= 0 && j + across < c.in[1]) {
-            sum += upstream * static_cast<A>(x[((i + down) * c.in[1] + j + across) * c.channels]);
+            sum.add(upstream * static_cast<A>(x[((i + down) * c.in[1] + j + across) * c.channels]));
           }
         }
       }
     }
-    static_cast<A*>(s.sums)[at.index] = sum;
+    static_cast<A*>(s.sums)[at.index] = sum.total();
   });
 }
 

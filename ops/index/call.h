@@ -1,4 +1,4 @@
-// Arguments of the indexing kernels. Accumulated gradients are f64 for f64 and otherwise f32.
+// Arguments of the indexing kernels.
 #pragma once
 
 #include <cstdint>
@@ -44,8 +44,9 @@ struct ReadAtCall {
 
 /// one[index] += many; contributions to the same element are added in row-major order.
 struct AddAtCall {
-  DType dtype = DType::f32;  ///< dtype of `many`; `one` has its acc_dtype
-  std::int64_t size = 0;     ///< size of `one` along the axis
+  DType dtype = DType::f32;      ///< dtype of `many`
+  DType sum_dtype = DType::f32;  ///< dtype of `one`: acc_dtype or f64
+  std::int64_t size = 0;         ///< size of `one` along the axis
   IndexPairs pairs;
   void* one = nullptr;
   const void* many = nullptr;

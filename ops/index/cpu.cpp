@@ -88,9 +88,8 @@ constexpr std::int64_t kTaskColumns = 64;  // columns of the last axis that one 
 
 /// Rows that may contribute to the same element are added by one task in row-major order: a task
 /// owns a position along the axes before the indexed one, and a block of the last axis.
-template <class T>
+template <class T, class A>
 void add_at_typed(const AddAtCall& c) {
-  using A = acc_t<T>;
   const IndexPairs& p = c.pairs;
   const int last = p.rank - 1;
   const std::int64_t width = p.shape[last], block = p.axis == last ? width : kTaskColumns;
@@ -112,7 +111,9 @@ void add_at_typed(const AddAtCall& c) {
 }
 
 void add_at(const AddAtCall& c) {
-  dispatch_float(c.dtype, [&](auto tag) { add_at_typed<decltype(tag)>(c); });
+  dispatch_float(c.dtype, [&](auto many) {
+    dispatch_wide(c.sum_dtype, [&](auto one) { add_at_typed<decltype(many), decltype(one)>(c); });
+  });
 }
 
 void one_hot(const OneHotCall& c) {

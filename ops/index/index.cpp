@@ -6,6 +6,7 @@
 
 #include "engine/autograd.h"
 #include "ops/common/rows.h"
+#include "ops/common/run_sum.h"
 #include "ops/index/outside.h"
 
 namespace fovea::ops {
@@ -44,13 +45,16 @@ Tensor read_at(const Tensor& x, int axis, const Tensor& index) {
   return y;
 }
 
-/// dx[index[i]] += dy[i], starting from 0.
+/// dx[index[i]] += dy[i], starting from 0: in f64 where an element may get more terms than a run
+/// has.
 Tensor add_at(const Shape& shape, int axis, const Tensor& index, const Tensor& dy) {
-  const Tensor dx = zeros(shape, {acc_dtype(dy.dtype()), dy.device()});
+  const bool is_long = dy.size(axis) > detail::kRunTerms;
+  const DType sums = is_long ? DType::f64 : acc_dtype(dy.dtype());
+  const Tensor dx = zeros(shape, {sums, dy.device()});
   if (dy.numel() != 0) {
     kernels(dy.device())
         .index.add_at(
-            {dy.dtype(), dx.size(axis), make_pairs(dx, dy, index, axis), dx.raw(), dy.raw()});
+            {dy.dtype(), sums, dx.size(axis), make_pairs(dx, dy, index, axis), dx.raw(), dy.raw()});
   }
   return dx.to(dy.dtype());
 }

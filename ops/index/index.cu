@@ -71,8 +71,8 @@ __global__ void read_at_kernel(IndexPairs p, T* many, const T* one, std::int64_t
 
 /// Elements that may contribute to the same element share all positions but the indexed one: one
 /// thread per such line walks it in order.
-template <class T>
-__global__ void add_at_kernel(IndexPairs p, acc_t<T>* one, const T* many, std::int64_t lines,
+template <class T, class A>
+__global__ void add_at_kernel(IndexPairs p, A* one, const T* many, std::int64_t lines,
                               std::int64_t size) {
   std::int64_t behind = 1;  // elements of `many` between neighbours along the axis
   for (int axis = p.axis + 1; axis < p.rank; ++axis) behind *= p.shape[axis];
@@ -84,7 +84,7 @@ __global__ void add_at_kernel(IndexPairs p, acc_t<T>* one, const T* many, std::i
       const PairOffsets at(p, first + k * behind);
       const std::int64_t place = p.at[at.index];
       if (place < 0 || place >= size) continue;
-      one[at.one + place * p.one[p.axis]] += static_cast<acc_t<T>>(many[at.many]);
+      one[at.one + place * p.one[p.axis]] += static_cast<A>(many[at.many]);
     }
   }
 }
@@ -114,10 +114,13 @@ inline void read_at(const ReadAtCall& c) {
 
 inline void add_at(const AddAtCall& c) {
   const std::int64_t lines = element_count(c.pairs) / c.pairs.shape[c.pairs.axis];
-  dispatch_float(c.dtype, [&](auto tag) {
-    using T = decltype(tag);
-    launch(current_stream(), add_at_kernel<T>, blocks_for(lines, kIndexThreads), kIndexThreads, 0,
-           c.pairs, static_cast<acc_t<T>*>(c.one), static_cast<const T*>(c.many), lines, c.size);
+  dispatch_float(c.dtype, [&](auto from) {
+    dispatch_wide(c.sum_dtype, [&](auto to) {
+      using T = decltype(from);
+      using A = decltype(to);
+      launch(current_stream(), add_at_kernel<T, A>, blocks_for(lines, kIndexThreads), kIndexThreads,
+             0, c.pairs, static_cast<A*>(c.one), static_cast<const T*>(c.many), lines, c.size);
+    });
   });
 }
 

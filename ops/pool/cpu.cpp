@@ -1,6 +1,7 @@
 // Average and max pooling, plane by plane.
 #include "engine/parallel.h"
 #include "ops/common/cpu/sizes.h"
+#include "ops/common/run_sum.h"
 #include "ops/pool/call.h"
 
 namespace fovea::ops::cpu::FOVEA_ISA {
@@ -50,9 +51,9 @@ void average(const PoolCall& c) {
     for_each_window(
         c.windows, [](std::int64_t) {},
         [&](const Window& w) {
-          A sum = 0;
-          for_each_pixel(c.windows, w, [&](std::int64_t at) { sum += static_cast<A>(from[at]); });
-          to[w.index] = static_cast<T>(sum / static_cast<A>(divisor(c.windows, w)));
+          detail::RunSum<A> sum;
+          for_each_pixel(c.windows, w, [&](std::int64_t at) { sum.add(static_cast<A>(from[at])); });
+          to[w.index] = static_cast<T>(sum.total() / static_cast<A>(divisor(c.windows, w)));
         });
   });
 }

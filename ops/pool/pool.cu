@@ -2,6 +2,7 @@
 // which gathers from the windows that cover it, in order.
 #include "ops/common/cuda/block_reduce.cuh"
 #include "ops/common/cuda/planes.cuh"
+#include "ops/common/run_sum.h"
 #include "ops/pool/call.h"
 
 namespace fovea::ops::cuda {
@@ -27,9 +28,10 @@ __global__ void average_kernel(PlaneGrid windows, PoolCall c) {
   const T* const from = static_cast<const T*>(c.x);
   const PoolWindows& w = c.windows;
   for_each_point(windows, [&](const PlanePoint& at) {
-    A sum = 0;
-    for_each_pixel(w, at, [&](std::int64_t i) { sum += static_cast<A>(from[i]); });
-    static_cast<T*>(c.y)[at.index] = static_cast<T>(sum / static_cast<A>(divisor(w, at.y, at.x)));
+    detail::RunSum<A> sum;
+    for_each_pixel(w, at, [&](std::int64_t i) { sum.add(static_cast<A>(from[i])); });
+    static_cast<T*>(c.y)[at.index] =
+        static_cast<T>(sum.total() / static_cast<A>(divisor(w, at.y, at.x)));
   });
 }
 

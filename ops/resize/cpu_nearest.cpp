@@ -1,6 +1,7 @@
 // Upsampling by repetition, one row of the small image at a time.
 #include "engine/parallel.h"
 #include "ops/common/cpu/sizes.h"
+#include "ops/common/run_sum.h"
 #include "ops/resize/cpu.h"
 
 namespace fovea::ops::cpu::FOVEA_ISA::resize {
@@ -22,12 +23,12 @@ void repeat_row(const T* from, std::int64_t count, std::int64_t factor, T* to) {
 template <class T>
 void sum_squares(const T* rows, std::int64_t count, std::int64_t factor, T* to) {
   for (std::int64_t i = 0; i < count; ++i) {
-    acc_t<T> sum = 0;
+    detail::RunSum<acc_t<T>> sum;
     for (std::int64_t y = 0; y < factor; ++y) {
       const T* const row = rows + (y * count + i) * factor;
-      for (std::int64_t x = 0; x < factor; ++x) sum += static_cast<acc_t<T>>(row[x]);
+      for (std::int64_t x = 0; x < factor; ++x) sum.add(static_cast<acc_t<T>>(row[x]));
     }
-    to[i] = static_cast<T>(sum);
+    to[i] = static_cast<T>(sum.total());
   }
 }
 

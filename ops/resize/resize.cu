@@ -1,6 +1,7 @@
 // Interpolation on CUDA: a sparse matrix along one axis, and repeated pixels; one thread per
 // result.
 #include "ops/common/cuda/planes.cuh"
+#include "ops/common/run_sum.h"
 #include "ops/resize/call.h"
 
 namespace fovea::ops::cuda {
@@ -38,12 +39,12 @@ __global__ void square_sums_kernel(PlaneGrid small, UpsampleCall c) {
   using A = acc_t<T>;
   for_each_point(small, [&](const PlanePoint& at) {
     const std::int64_t row = (at.plane * c.height + at.y) * c.factor;
-    A sum = 0;
+    detail::RunSum<A> sum;
     for (std::int64_t y = 0; y < c.factor; ++y) {
       const T* const from = static_cast<const T*>(c.from) + ((row + y) * c.width + at.x) * c.factor;
-      for (std::int64_t x = 0; x < c.factor; ++x) sum += static_cast<A>(from[x]);
+      for (std::int64_t x = 0; x < c.factor; ++x) sum.add(static_cast<A>(from[x]));
     }
-    static_cast<T*>(c.to)[at.index] = static_cast<T>(sum);
+    static_cast<T*>(c.to)[at.index] = static_cast<T>(sum.total());
   });
 }
 

@@ -29,6 +29,7 @@
 #include "ops/resize/call.h"
 #include "ops/softmax/call.h"
 #include "ops/update/call.h"
+#include "tests/support/long_sums.h"
 
 using namespace fovea;
 
@@ -140,6 +141,23 @@ TEST_CASE("products agree with the CPU for every transposition and batch" * doct
     }
   }
   compare("linear", {5, 7, 33}, {65, 33}, [](auto& a, auto& b) { return ops::linear(a, b); });
+}
+
+TEST_CASE("long sums keep their digits on the GPU" * doctest::skip(kNoGpu)) {
+  for (const tests::LongSum& sum : tests::long_sums()) {
+    CAPTURE(sum.name);
+    CHECK(std::abs(tests::lost(sum, kCuda)) < tests::kMostLost);
+  }
+}
+
+TEST_CASE("a number divides on the GPU, and copies are recorded" * doctest::skip(kNoGpu)) {
+  CHECK((full({1}, 169, {DType::f32, kCuda}) / 13.0).item() == 13);
+  CHECK(ops::mean(ones({41}, {DType::f32, kCuda})).item() == 1);
+  const Tensor w = from_values({2}, {1, 3}).set_requires_grad();
+  const Tensor buffer = zeros({3, 2}, {DType::bf16, kCuda});
+  ops::select(buffer, 0, 1).copy_(w * 2.0);
+  backward(ops::sum(buffer.to(DType::f32)));
+  CHECK(w.grad().to_vector() == std::vector<double>{2, 2});
 }
 
 TEST_CASE("softmax agrees with the CPU around warp and block edges" * doctest::skip(kNoGpu)) {
