@@ -93,7 +93,12 @@ Shape inferred(const Tensor& x, Shape shape) {
     unknown = axis;
     shape[axis] = 1;
   }
-  if (unknown >= 0) shape[unknown] = x.numel() / std::max<std::int64_t>(1, shape.numel());
+  if (unknown >= 0) {
+    const std::int64_t known = shape.numel();
+    check(known > 0 || x.numel() > 0, "reshape: ", x.shape(), " has no elements, so the -1 of ",
+          wanted, " may be any size; expected the size itself");
+    shape[unknown] = x.numel() / std::max<std::int64_t>(1, known);
+  }
   check(shape.numel() == x.numel(), "reshape: ", x.shape(), " has ", x.numel(),
         " elements, which do not fill ", wanted);
   return shape;

@@ -114,6 +114,8 @@ TEST_CASE("view errors name op and shapes") {
       },
       "has more elements than 64 bits can count");
   check_error([&] { (void)ops::reshape(x, {-1, 0}); }, "which do not fill [-1, 0]");
+  check_error([&] { (void)ops::reshape(zeros({0, 3}), {0, -1}); }, "the -1 of [0, -1] may be any");
+  CHECK(ops::reshape(zeros({0, 3}), {-1, 3}).shape() == Shape{0, 3});
   check_error([&] { (void)ops::permute(x, {0}); }, "permute: got 1 axes for shape [2, 3]");
   check_error([&] { (void)ops::permute(x, {0, 0}); }, "permute: axis 0 appears twice");
   check_error([&] { (void)ops::transpose(x, 0, 2); }, "transpose: axis 2 is out of range");
