@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <exception>
 #include <mutex>
+#include <optional>
 #include <semaphore>
 #include <system_error>
 #include <thread>
@@ -13,8 +14,10 @@
 
 #ifdef _OPENMP
 #include <omp.h>
+#include <pthread.h>
 #endif
 
+#include "engine/base/control_group.h"
 #include "engine/base/error.h"
 #include "engine/base/text.h"
 
@@ -56,7 +59,9 @@ int default_threads() {
     check(first && *first >= 1 && *first <= kMaxThreads, "OMP_NUM_THREADS: got \"", text,
           "\", expected 1 to ", kMaxThreads);
   }
-  const int count = omp_get_max_threads();
+  const bool is_given = std::getenv("OMP_NUM_THREADS") != nullptr;
+  const std::optional<int> quota = is_given ? std::nullopt : processors_of_groups();
+  const int count = std::min(omp_get_max_threads(), quota.value_or(kMaxThreads));
   require_threads(count);
   return count;
 #else
@@ -70,6 +75,16 @@ std::atomic<int>& thread_count() {
 }
 
 thread_local bool inside_loop = false;  // or a thread that computes alone
+
+std::atomic<bool> is_forked = false;  // from a process that had started OpenMP's threads
+
+/// Keeps a child of fork() from waiting for threads that only its parent has.
+void compute_alone_after_fork() {
+#ifdef _OPENMP
+  static const int registered = pthread_atfork(nullptr, nullptr, [] { is_forked = true; });
+  (void)registered;
+#endif
+}
 
 /// Keeps the exception of the lowest chunk, so that the rethrown exception does not depend on
 /// timing.
@@ -93,7 +108,7 @@ class FirstError {
 
 }  // namespace
 
-int num_threads() { return thread_count(); }
+int num_threads() { return is_forked ? 1 : thread_count().load(); }
 
 void set_num_threads(int count) {
   check(count >= 1, "threads: got ", count, ", expected at least 1");
@@ -122,6 +137,7 @@ void run_chunks(std::int64_t n, std::int64_t grain, void* context, ChunkFn chunk
     for (std::int64_t i = 0; i < chunks; ++i) run(i);
     return;
   }
+  compute_alone_after_fork();
   FirstError error;
 #pragma omp parallel num_threads(threads)
   {

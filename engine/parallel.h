@@ -7,9 +7,10 @@
 
 namespace fovea {
 
+/// Always 1 in a child of fork() whose parent had computed with several threads: they stay there.
 [[nodiscard]] int num_threads();
-/// Number of threads, at least 1; throws otherwise. The default is what the machine and
-/// OMP_NUM_THREADS allow.
+/// Number of threads, at least 1; throws otherwise. The default is OMP_NUM_THREADS,
+/// otherwise what the machine and the quotas of control groups allow.
 void set_num_threads(int count);
 
 /// While it is alive, the parallel loops of this thread run on it alone.

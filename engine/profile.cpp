@@ -32,7 +32,7 @@ struct Collector {
 std::atomic<bool> profiling{false};
 
 Collector& collector() {
-  static Collector instance;
+  static auto& instance = *new Collector;  // never destroyed: static destructors may compute
   return instance;
 }
 

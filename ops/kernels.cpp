@@ -19,7 +19,8 @@ const Kernels& kernels(Device device) {
     return cuda::kernels;
   }
   static const Kernels& chosen = cpu::kernels_of(cpu_isa());
-  static const std::string place = "the CPU with " + std::string(to_string(cpu_isa()));
+  // Never destroyed: destructors of objects with static lifetime may compute.
+  static const auto& place = *new std::string("the CPU with " + std::string(to_string(cpu_isa())));
   kernels_place() = place.c_str();
   return chosen;
 }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "apps/common/app.h"
+#include "engine/base/control_group.h"
 #include "engine/base/error.h"
 #include "engine/base/files.h"
 #include "engine/comm/cores.h"
@@ -23,10 +24,18 @@
 namespace fovea {
 namespace {
 
+/// The number of threads for a process's own cores: fewer if the processes share a quota of
+/// processor time.
+int threads_for(const Cores& own, const Communicator& processes) {
+  const int cores = static_cast<int>(own.size());
+  const int quota = processors_of_groups().value_or(cores * processes.local_size());
+  return std::clamp(quota / processes.local_size(), 1, cores);
+}
+
 /// Binds cores and silences all but the first process. Returns Launch::cores.
 std::string share_machine(Communicator& processes) {
   const Cores own = bind_cores(processes);
-  if (std::getenv("OMP_NUM_THREADS") == nullptr) set_num_threads(static_cast<int>(own.size()));
+  if (std::getenv("OMP_NUM_THREADS") == nullptr) set_num_threads(threads_for(own, processes));
   const std::vector<std::string> all = all_gather(processes, to_text(own));
   if (!processes.is_first()) {
     check(std::freopen("/dev/null", "w", stdout) != nullptr, "cannot open /dev/null");

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <map>
 #include <tuple>
+#include <utility>
 
 #include "engine/base/text.h"
 #include "engine/comm/shards.h"
@@ -52,29 +53,14 @@ Cores all_cores() {
 }
 
 /// The memory node of each core.
-std::map<int, int> nodes_of_cores() {
+std::map<int, int> nodes_of_cores(const fs::path& devices) {
   std::map<int, int> nodes;
   for (int node = 0;; ++node) {
-    const fs::path file = "/sys/devices/system/node/node" + std::to_string(node) + "/cpulist";
+    const fs::path file = devices / ("node/node" + std::to_string(node)) / "cpulist";
     if (!fs::exists(file)) return nodes;
     const auto cores = parse_cores(first_line(file));  // empty for a node of memory alone
     for (const int core : cores.value_or(Cores{})) nodes[core] = node;
   }
-}
-
-/// Sorts by memory node, then so that the threads of a physical core stand together.
-void sort_by_place(Cores& cores) {
-  const std::map<int, int> nodes = nodes_of_cores();
-  const auto place = [&](int core) {
-    const auto siblings = parse_cores(first_line(
-        "/sys/devices/system/cpu/cpu" + std::to_string(core) + "/topology/thread_siblings_list"));
-    const auto node = nodes.find(core);
-    return std::tuple(node == nodes.end() ? 0 : node->second,
-                      siblings && !siblings->empty() ? siblings->front() : core, core);
-  };
-  std::map<int, std::tuple<int, int, int>> places;
-  for (const int core : cores) places[core] = place(core);
-  std::sort(cores.begin(), cores.end(), [&](int a, int b) { return places[a] < places[b]; });
 }
 
 /// Open MPI's mpirun binds two processes to one core each, and more to a socket each, unless it is
@@ -112,6 +98,22 @@ std::optional<Cores> parse_cores(const std::string& text) {
   return cores.empty() ? std::nullopt : std::optional(cores);
 }
 
+Cores by_place(Cores cores, const fs::path& root) {
+  const fs::path devices = root / "sys/devices/system";
+  const std::map<int, int> nodes = nodes_of_cores(devices);
+  const auto place = [&](int core) {
+    const fs::path topology = devices / ("cpu/cpu" + std::to_string(core)) / "topology";
+    const auto siblings = parse_cores(first_line(topology / "thread_siblings_list"));
+    const auto node = nodes.find(core);
+    return std::tuple(node == nodes.end() ? 0 : node->second,
+                      siblings && !siblings->empty() ? siblings->front() : core, core);
+  };
+  std::map<int, std::tuple<int, int, int>> places;
+  for (const int core : cores) places[core] = place(core);
+  std::sort(cores.begin(), cores.end(), [&](int a, int b) { return places[a] < places[b]; });
+  return cores;
+}
+
 Cores share_of(const Cores& cores, int index, int count) {
   const auto all = static_cast<std::int64_t>(cores.size());
   const std::int64_t first = part_begin(all, index, count), end = part_begin(all, index + 1, count);
@@ -130,8 +132,7 @@ Cores bind_cores(Communicator& processes) {
     }
     ++rank;
   }
-  sort_by_place(cores);
-  Cores own = share_of(cores, index, count);
+  Cores own = share_of(by_place(std::move(cores), "/"), index, count);
   std::sort(own.begin(), own.end());
   set_mask(own);
   return own;

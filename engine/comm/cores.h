@@ -1,6 +1,7 @@
 // The processor cores of a machine, shared by the processes of a run.
 #pragma once
 
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,6 +17,10 @@ using Cores = std::vector<int>;
 [[nodiscard]] std::string to_text(const Cores& cores);
 /// Parses it; empty if the text is no such list.
 [[nodiscard]] std::optional<Cores> parse_cores(const std::string& text);
+
+/// Sorts by memory node, then so that the threads of a physical core stand together. `root` is the
+/// folder that has sys/.
+[[nodiscard]] Cores by_place(Cores cores, const std::filesystem::path& root = "/");
 
 /// The part `index` of `count` of the cores in their order: consecutive, equal up to one. With
 /// fewer cores than parts, parts share cores; each has at least one.

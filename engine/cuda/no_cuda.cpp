@@ -27,7 +27,7 @@ bool Stream::is_empty() const { fail(kReason); }
 void Stream::wait_for(Stream) const { fail(kReason); }
 void Stream::wait_for(const Moment&) const { fail(kReason); }
 Moment Stream::now() const { fail(kReason); }
-StreamScope::StreamScope(Stream stream) : before_(stream) { fail(kReason); }
+StreamScope::StreamScope(Stream stream) : stream_(stream) { fail(kReason); }
 StreamScope::~StreamScope() = default;
 
 void* allocate(std::size_t, int) { fail(kReason); }

@@ -72,7 +72,10 @@ class StreamScope {
   StreamScope& operator=(const StreamScope&) = delete;
 
  private:
-  [[maybe_unused]] Stream before_;
+  friend class Stream;
+
+  Stream stream_;
+  [[maybe_unused]] const StreamScope* outer_ = nullptr;  ///< the next older one of this thread
 };
 
 /// Allocates memory for the current stream. A freed block is reused by the same stream only, whose

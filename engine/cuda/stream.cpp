@@ -1,6 +1,7 @@
 // The streams of a device, a thread's current stream, and waiting between streams.
 #include <map>
 #include <mutex>
+#include <utility>
 
 #include "engine/cuda/counters.h"
 #include "engine/cuda/event.h"
@@ -34,11 +35,7 @@ Streams& streams_of(int device) {
   return found != all.end() ? found->second : all.emplace(device, device).first->second;
 }
 
-/// This thread's streams, where a StreamScope overrides the default.
-std::map<int, void*>& overrides() {
-  thread_local std::map<int, void*> handles;
-  return handles;
-}
+thread_local const StreamScope* innermost = nullptr;
 
 cudaStream_t native(Stream stream) { return static_cast<cudaStream_t>(stream.handle()); }
 
@@ -49,8 +46,10 @@ Stream Stream::upload(int device) { return {device, streams_of(device).upload}; 
 Stream Stream::exchange(int device) { return {device, streams_of(device).exchange}; }
 
 Stream Stream::current(int device) {
-  const auto found = overrides().find(device);
-  return found == overrides().end() ? compute(device) : Stream(device, found->second);
+  for (const StreamScope* scope = innermost; scope != nullptr; scope = scope->outer_) {
+    if (scope->stream_.device() == device) return scope->stream_;
+  }
+  return compute(device);
 }
 
 void Stream::synchronize() const {
@@ -88,9 +87,7 @@ void Stream::wait_for(const Moment& moment) const {
   moment.event_->hold(native(*this));
 }
 
-StreamScope::StreamScope(Stream stream) : before_(Stream::current(stream.device())) {
-  overrides().insert_or_assign(stream.device(), stream.handle());
-}
-StreamScope::~StreamScope() { overrides().insert_or_assign(before_.device(), before_.handle()); }
+StreamScope::StreamScope(Stream stream) : stream_(stream), outer_(std::exchange(innermost, this)) {}
+StreamScope::~StreamScope() { innermost = outer_; }
 
 }  // namespace fovea::cuda

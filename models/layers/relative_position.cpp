@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
+#include <utility>
 
 #include "models/layers/attend.h"
 #include "ops/arithmetic.h"
@@ -65,10 +67,16 @@ Tensor relative_buckets(RelativePosition kind, const TokenGrid& grid, Device dev
     TokenGrid grid;
     Tensor buckets;
   };
-  thread_local Last last;
-  const bool is_same = last.kind == kind && last.grid == grid && last.buckets.device() == device;
-  if (!is_same) last = {kind, grid, make_buckets(kind, grid).to(device)};
-  return last.buckets;
+  // Trivially destructible: a destructor that computes may run after the thread's other objects.
+  thread_local Last* last = nullptr;
+  thread_local const struct Release {
+    ~Release() { std::unique_ptr<Last>(std::exchange(last, nullptr)); }
+  } at_end;
+  (void)at_end;
+  if (last == nullptr) last = std::make_unique<Last>().release();
+  const bool is_same = last->kind == kind && last->grid == grid && last->buckets.device() == device;
+  if (!is_same) *last = {kind, grid, make_buckets(kind, grid).to(device)};
+  return last->buckets;
 }
 
 Tensor heads_of(const Tensor& qkv, std::int64_t heads, std::int64_t index) {

@@ -3,6 +3,9 @@
 
 #include <doctest/doctest.h>
 
+#include <sys/wait.h>
+#include <unistd.h>
+#include <atomic>
 #include <string>
 #include <vector>
 
@@ -53,6 +56,28 @@ TEST_CASE("a grain as large as a number can be is one chunk") {
     seen.insert(seen.end(), {begin, end});
   });
   CHECK(seen == std::vector<std::int64_t>{0, 100});
+}
+
+TEST_CASE("a child of fork() computes on one thread after its parent has used several") {
+  const int before = num_threads();
+  set_num_threads(2);
+  const auto sum = [] {
+    std::atomic<int> visits = 0;
+    parallel_for(8, 1, [&](std::int64_t, std::int64_t) { ++visits; });
+    return visits.load();
+  };
+  CHECK(sum() == 8);
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);  // a child that waits for its parent's threads would wait for ever
+    set_num_threads(2);
+    _exit(sum() == 8 && num_threads() == 1 ? 0 : 1);
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
+  CHECK(num_threads() == 2);
+  set_num_threads(before);
 }
 
 TEST_CASE("numbers of threads that cannot be are refused") {

@@ -3,35 +3,43 @@
 
 #include <array>
 #include <cstdlib>
-#include <memory>
+#include <utility>
 
 #include "engine/base/error.h"
 
 namespace fovea::ops::cpu {
 namespace {
 
-struct Free {
-  void operator()(void* pointer) const { std::free(pointer); }
-};
-
+/// Trivially destructible, so that it stays usable when the thread's objects have been destroyed:
+/// destructors of objects with static or thread lifetime may compute.
 struct Buffer {
-  std::unique_ptr<void, Free> memory;
-  std::size_t bytes = 0;
+  void* memory;
+  std::size_t bytes;
+};
+thread_local std::array<Buffer, static_cast<std::size_t>(Scratch::count)> buffers;
+
+/// Frees a thread's buffers. Those that a destructor asks for afterwards last until the process
+/// ends.
+struct Release {
+  ~Release() {
+    for (Buffer& buffer : buffers) std::free(std::exchange(buffer, {}).memory);
+  }
 };
 
 }  // namespace
 
 void* scratch(Scratch purpose, std::size_t bytes) {
-  thread_local std::array<Buffer, static_cast<std::size_t>(Scratch::count)> buffers;
+  thread_local const Release at_end;
+  (void)at_end;
   Buffer& buffer = buffers[static_cast<std::size_t>(purpose)];
   if (buffer.bytes < bytes) {
     const std::size_t rounded = (bytes + 4095) / 4096 * 4096;
-    buffer = {};
-    buffer.memory.reset(std::aligned_alloc(64, rounded));
+    std::free(std::exchange(buffer, {}).memory);
+    buffer = {std::aligned_alloc(64, rounded), rounded};
+    if (buffer.memory == nullptr) buffer = {};
     check(buffer.memory != nullptr, "scratch: no memory for ", rounded, " bytes");
-    buffer.bytes = rounded;
   }
-  return buffer.memory.get();
+  return buffer.memory;
 }
 
 }  // namespace fovea::ops::cpu
