@@ -231,6 +231,7 @@ int run_process(const TrainingProgram& program, const Launch& launch, int argc, 
   for (const auto& part : {data.train, data.test}) {
     if (!part->notice().empty()) run.notices.add(part->notice());
   }
+  note_untrained_classes(config, data, run.notices);
   Console console(program.name, launch.cores);
   const auto print_notices = [&] {
     for (const std::string& notice : run.notices.texts()) console.print("note: " + notice);

@@ -4,9 +4,13 @@
 #include <doctest/doctest.h>
 
 #include <sys/stat.h>
+#include <chrono>
 #include <fstream>
+#include <map>
+#include <thread>
 
 #include "data/sources/verify.h"
+#include "engine/base/unicode.h"
 #include "engine/parallel.h"
 #include "tests/data/photographs.h"
 #include "tests/support/temporary_folder.h"
@@ -23,12 +27,17 @@ std::vector<std::int64_t> labels_of(const Dataset& dataset) {
   return labels;
 }
 
-/// Long enough ago for an index to be kept.
-void age(const fs::path& root) {
+/// Sets the times of modification of all folders to one moment, as archives and mounts do.
+void set_times(const fs::path& root) {
   const auto then = fs::file_time_type::clock::now() - std::chrono::hours(1);
   for (const auto& entry : fs::recursive_directory_iterator(root))
     if (entry.is_directory()) fs::last_write_time(entry.path(), then);
   fs::last_write_time(root, then);
+}
+
+/// The index of a folder, by an hour after its last change, when it is kept.
+FolderIndex load_later(const fs::path& root, const fs::path& file) {
+  return load_folder_index(root, file, std::chrono::system_clock::now() + std::chrono::hours(1));
 }
 
 }  // namespace
@@ -95,23 +104,46 @@ TEST_CASE("files of other kinds in class folders are counted, kept in the index 
       message_of([&] { (void)open_dataset(photographs(folder.path(), "folder"), Split::train); }),
       "contains no pictures, expected .jpg, .jpeg, .png"));
   write_picture(folder / "train/cat/a.png", 0);
-  age(folder.path());
-  DatasetOptions options = photographs(folder.path(), "folder");
-  options.index_cache = folder / "index";
-  for (int time = 0; time < 2; ++time) {
-    CHECK(contains(open_dataset(options, Split::train)->notice(), kinds));
+  const auto train = open_dataset(photographs(folder.path(), "folder"), Split::train);
+  CHECK(contains(train->notice(), kinds));
+  const FolderIndex scanned = load_later(folder / "train", folder / "index");
+  CHECK(scanned.others == std::map<std::string, std::int64_t>{{"", 1}, {".heic", 1}, {".tif", 2}});
+  CHECK(load_folder_index(folder / "train", folder / "index") == scanned);
+}
+
+TEST_CASE("folders of thumbnails and of archive tools are no classes, and are counted") {
+  const TemporaryFolder folder;
+  make_class_folders(folder.path());
+  for (const char* name : {"train/@eaDir/a.png", "train/cat/@eaDir/a.png", "val/__MACOSX/a.png"}) {
+    fs::create_directories((folder / name).parent_path());
+    write_picture(folder / name, 1);
   }
-  CHECK(!fs::is_empty(folder / "index"));
+  const auto train = open_dataset(photographs(folder.path(), "folder"), Split::train);
+  CHECK(train->class_names() == std::vector<std::string>{"cat", "dog", "emu"});
+  CHECK(train->size() == 6);
+  CHECK(contains(train->notice(), "skipped 2 @eaDir (not images)"));
+  CHECK(open_dataset(photographs(folder.path(), "folder"), Split::test)->size() == 2);
+}
+
+TEST_CASE("folders that differ in Unicode normalisation are one class, with a note") {
+  const TemporaryFolder folder;
+  write_picture(folder / "train/caf\u00e9/a.png", 0);
+  write_picture(folder / "train/cafe\u0301/b.png", 1);
+  write_picture(folder / "train/tea/c.png", 2);
+  const auto train = open_dataset(photographs(folder.path(), "folder"), Split::train);
+  CHECK(train->class_names().size() == (composed_text("e\u0301") == "\u00e9" ? 2 : 3));
+  CHECK(contains(train->notice(), "1 folders differ from another in Unicode normalisation alone") ==
+        (train->class_names().size() == 2));
 }
 
 TEST_CASE("an index of a build that reads other kinds of pictures is refused") {
   const auto refusal = [](const FolderIndex& index) {
     return message_of([&] { (void)parse_folder_index(format_folder_index(index), "index"); });
   };
-  CHECK(contains(refusal({{{".", 1}}, {{0, "a.tif"}}, {}}), "a build with other image formats"));
-  CHECK(contains(refusal({{{".", 1}}, {{0, "a.png"}}, {{".jpg", 3}}}),
+  CHECK(contains(refusal({{{"."}}, {{0, "a.tif"}}, {}}), "a build with other image formats"));
+  CHECK(contains(refusal({{{"."}}, {{0, "a.png"}}, {{".jpg", 3}}}),
                  "a build with other image formats"));
-  CHECK(refusal({{{".", 1}}, {{0, "a.png"}}, {{".tif", 3}}}).empty());
+  CHECK(refusal({{{"."}}, {{0, "a.png"}}, {{".tif", 3}}}).empty());
 }
 
 TEST_CASE("validation may be called so, and splits may have names of their own") {
@@ -225,13 +257,9 @@ TEST_CASE("a damaged index is refused") {
 TEST_CASE("the index is used while the folders are as they were, and made anew afterwards") {
   const TemporaryFolder folder;
   make_class_folders(folder / "set");
-  age(folder / "set");
-  DatasetOptions options = photographs(folder / "set", "folder");
-  options.index_cache = (folder / "cache").string();
-  const auto size = [&] { return open_dataset(options, Split::train)->size(); };
+  const fs::path file = folder / "cache/index";
+  const auto size = [&] { return load_later(folder / "set/train", file).files.size(); };
   CHECK(size() == 6);
-  REQUIRE(std::distance(fs::directory_iterator(folder / "cache"), {}) == 1);
-  const fs::path file = fs::directory_iterator(folder / "cache")->path();
 
   // The index is believed: a name taken out of it is not seen in the folder.
   FolderIndex shorter = parse_folder_index(read_file(file), "index");
@@ -242,6 +270,32 @@ TEST_CASE("the index is used while the folders are as they were, and made anew a
   CHECK(size() == 7);
   write_file_atomically(file, "rubbish");
   CHECK(size() == 7);
+}
+
+TEST_CASE("the index is made anew when a folder changed and its time was set back") {
+  const TemporaryFolder folder;
+  make_class_folders(folder / "set");
+  set_times(folder / "set");
+  const fs::path root = folder / "set/train", file = folder / "index";
+  CHECK(load_later(root, file).files.size() == 6);
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // a tick of the file system's clock
+  write_picture(root / "dog/new.png", 9);
+  set_times(folder / "set");
+  CHECK(load_later(root, file).files.size() == 7);
+}
+
+TEST_CASE("the index is made anew when a link leads to another folder with the same times") {
+  const TemporaryFolder folder;
+  for (const char* name : {"v1/a.png", "v2/a.png", "v2/b.png"}) write_picture(folder / name, 1);
+  fs::create_directories(folder / "train");
+  fs::create_directory_symlink(folder / "v1", folder / "current");
+  fs::create_directory_symlink(folder / "current", folder / "train/sea");
+  set_times(folder.path());
+  const auto size = [&] { return load_later(folder / "train", folder / "index").files.size(); };
+  CHECK(size() == 1);
+  fs::remove(folder / "current");
+  fs::create_directory_symlink(folder / "v2", folder / "current");
+  CHECK(size() == 2);
 }
 
 TEST_CASE("an index of folders that have just changed is not kept") {

@@ -14,7 +14,7 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string body(reinterpret_cast<const char*>(data), size);
   std::array<char, 40> title{};
-  std::snprintf(title.data(), title.size(), "fovea-folder-index 2 %08x\n",
+  std::snprintf(title.data(), title.size(), "fovea-folder-index 3 %08x\n",
                 static_cast<unsigned>(fovea::crc32c(body)));
   try {
     const fovea::FolderIndex index = fovea::parse_folder_index(title.data() + body, "input");

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <ctime>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "data/classes/class_match.h"
 #include "data/loading/sampler.h"
@@ -11,6 +12,7 @@
 #include "data/sources/boxes/detection_set.h"
 #include "engine/base/error.h"
 #include "engine/base/files.h"
+#include "engine/base/lists.h"
 #include "engine/base/text.h"
 #include "models/checkpoints/pretrained.h"
 #include "models/registry.h"
@@ -59,6 +61,17 @@ void check_rates(const std::vector<NamedRate>& rates, const Model& model) {
   }
 }
 
+/// The labels that the data set knows without reading its images.
+std::set<std::int64_t> labels_listed(const Dataset& images) {
+  std::set<std::int64_t> labels;
+  for (std::int64_t i = 0; i < images.size(); ++i) {
+    ListEntry entry;
+    images.list_entry(i, entry);
+    if (entry.label >= 0) labels.insert(entry.label);
+  }
+  return labels;
+}
+
 }  // namespace
 
 Datasets open_datasets(const TrainConfig& config) {
@@ -77,6 +90,21 @@ Datasets open_datasets(const TrainConfig& config) {
     check_same_categories(*boxes, *require_boxes(test, "the test images"));
   }
   return {std::move(train), std::move(test)};
+}
+
+void note_untrained_classes(const TrainConfig& config, const Datasets& data, Notices& notices) {
+  if (!dataset_options(config).labelled) return;
+  const std::set<std::int64_t> trained = labels_listed(*data.train);
+  const std::vector<std::string>& names = data.train->class_names();
+  std::vector<std::string> untrained;
+  for (const std::int64_t label : labels_listed(*data.test)) {
+    if (trained.contains(label)) continue;
+    const auto at = static_cast<std::size_t>(label);
+    untrained.push_back(at < names.size() ? names[at] : std::to_string(label));
+  }
+  if (untrained.empty() || trained.empty()) return;
+  notices.add("no training image has the ", untrained.size() == 1 ? "label " : "labels ",
+              first_few(untrained), ", which validation images have");
 }
 
 void fit_batch_to_images(TrainConfig& config, const Dataset& train, Notices& notices) {

@@ -12,6 +12,9 @@ namespace fovea {
 
 [[nodiscard]] Datasets open_datasets(const TrainConfig& config);
 
+/// Adds a notice about classes that have validation images but no training image.
+void note_untrained_classes(const TrainConfig& config, const Datasets& data, Notices& notices);
+
 /// If an epoch has no complete batch, takes a batch size of at most a quarter of its images, a
 /// power of two, and adds a notice.
 void fit_batch_to_images(TrainConfig& config, const Dataset& train, Notices& notices);

@@ -2,6 +2,7 @@
 #include "data/sources/files/find_ignoring_case.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "engine/base/error.h"
 
@@ -16,6 +17,12 @@ std::string in_small_letters(std::string text) {
 }
 
 }  // namespace
+
+bool is_passed_over(std::string_view name) {
+  constexpr std::string_view kOfOthers[] = {
+      "@eaDir", "#recycle", "__MACOSX", "lost+found", "$RECYCLE.BIN", "System Volume Information"};
+  return name.starts_with('.') || std::ranges::find(kOfOthers, name) != std::end(kOfOthers);
+}
 
 bool is_folder(const fs::path& path) {
   std::error_code ignored;
@@ -43,7 +50,7 @@ std::vector<std::string> folders_below(const fs::path& folder) {
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
     const std::string name = entry.path().filename().string();
-    if (!name.starts_with('.') && is_folder(entry.path())) names.push_back(name);
+    if (!is_passed_over(name) && is_folder(entry.path())) names.push_back(name);
   }
   check(!error, folder.string(), ": cannot be read: ", error.message());
   std::sort(names.begin(), names.end());

@@ -164,8 +164,12 @@ void ImageFolder::note_classes(const std::vector<bool>& seen,
                                const std::vector<std::string>& strange,
                                const std::vector<std::string>& mapped) {
   std::set<std::string> folders;
-  for (const FolderIndex::Directory& directory : index_.directories)
-    folders.insert(composed_text(directory.path));
+  std::vector<std::string> merged;
+  for (const FolderIndex::Directory& directory : index_.directories) {
+    const std::string name = composed_text(directory.path);
+    const bool is_class = name.find('/') == std::string::npos;
+    if (!folders.insert(name).second && is_class) merged.push_back(visible_text(name));
+  }
   std::vector<std::string> without_folder, empty;
   for (std::size_t k = 0; k < seen.size(); ++k) {
     if (!mapped.empty() && !folders.contains(composed_text(mapped[k]))) {
@@ -177,6 +181,7 @@ void ImageFolder::note_classes(const std::vector<bool>& seen,
   const auto add = [&](const std::vector<std::string>& names, const std::string& what) {
     if (!names.empty()) add_notice(std::to_string(names.size()) + what + first_few(names));
   };
+  add(merged, " folders differ from another in Unicode normalisation alone and are one with it: ");
   add(strange, " folders are not in the class map: ");
   add(without_folder, " entries of the class map have no folder: ");
   add(empty, " of " + std::to_string(seen.size()) + " classes have no pictures: ");

@@ -4,10 +4,10 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <chrono>
 #include <tuple>
 
 #include "data/image.h"
+#include "data/sources/files/find_ignoring_case.h"
 #include "engine/base/crc32c.h"
 #include "engine/base/error.h"
 #include "engine/base/files.h"
@@ -18,15 +18,20 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kTitle = "fovea-folder-index 2 ";
+constexpr std::string_view kTitle = "fovea-folder-index 3 ";
 constexpr std::string_view kOtherBuild = ": was made by a build with other image formats";
 constexpr std::int64_t kSecond = 1'000'000'000;
 
-/// Modification time of a folder; -1 if it does not exist.
-std::int64_t changed_ns(const fs::path& folder) {
+std::int64_t nanoseconds(const timespec& time) {
+  return static_cast<std::int64_t>(time.tv_sec) * kSecond + time.tv_nsec;
+}
+
+/// The stamp of a folder; all -1 if it does not exist.
+FolderIndex::Stamp stamp_of(const fs::path& folder) {
   struct stat status {};
-  if (::stat(folder.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) return -1;
-  return static_cast<std::int64_t>(status.st_mtim.tv_sec) * kSecond + status.st_mtim.tv_nsec;
+  if (::stat(folder.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) return {-1, -1, -1};
+  return {nanoseconds(status.st_mtim), nanoseconds(status.st_ctim),
+          static_cast<std::int64_t>(status.st_ino)};
 }
 
 /// Adds the folder, its files, then its subfolders; each in name order.
@@ -36,7 +41,7 @@ void scan_into(FolderIndex& index, const fs::path& root, const std::string& rela
         " levels (a link to a parent folder?)");
   const fs::path folder = relative == "." ? root : root / relative;
   const auto number = static_cast<std::int64_t>(index.directories.size());
-  index.directories.push_back({relative, changed_ns(folder)});
+  index.directories.push_back({relative, stamp_of(folder)});
   std::vector<std::string> files, folders;
   std::error_code error;
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
@@ -44,7 +49,9 @@ void scan_into(FolderIndex& index, const fs::path& root, const std::string& rela
     const std::string name = entry->path().filename().string();
     if (name.starts_with('.')) continue;
     std::error_code ignored;
-    if (entry->is_directory(ignored))
+    if (is_passed_over(name))
+      ++index.others[name];
+    else if (entry->is_directory(ignored))
       folders.push_back(name);
     else if (entry->is_other(ignored))  // reading a pipe might never end
       continue;
@@ -82,7 +89,12 @@ std::pair<std::int64_t, std::string> parse_numbered(std::string_view line,
 
 FolderIndex::Directory parse_directory(std::string_view line, const std::string& context) {
   FolderIndex::Directory directory;
-  std::tie(directory.changed_ns, directory.path) = parse_numbered(line, context);
+  FolderIndex::Stamp& stamp = directory.stamp;
+  std::string rest(line);
+  for (std::int64_t* number : {&stamp.modified_ns, &stamp.changed_ns, &stamp.inode}) {
+    std::tie(*number, rest) = parse_numbered(rest, context);
+  }
+  directory.path = std::move(rest);
   check(!directory.path.empty(), context, ": damaged index: got a folder without a name");
   const std::string inside = "/" + directory.path + "/";
   check(inside.find("/../") == std::string::npos && inside.find("//") == std::string::npos, context,
@@ -93,13 +105,15 @@ FolderIndex::Directory parse_directory(std::string_view line, const std::string&
 std::string hex(std::uint32_t value) { return printf_text("%08x", value); }
 
 /// Whether all folders changed well before now. Another change within the resolution of the file
-/// system's clock would go undetected, so a fresher index is not cached.
-bool is_settled(const FolderIndex& index) {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  const std::int64_t limit =
-      std::chrono::duration_cast<std::chrono::nanoseconds>(now).count() - 2 * kSecond;
-  return std::all_of(index.directories.begin(), index.directories.end(),
-                     [limit](const auto& d) { return d.changed_ns < limit; });
+/// system's clock would go undetected, so a fresher index is not cached; nor is one of a file
+/// system without times.
+bool is_settled(const FolderIndex& index, std::chrono::system_clock::time_point now) {
+  const auto since_epoch =
+      std::chrono::duration_cast<std::chrono::nanoseconds>(now.time_since_epoch());
+  const std::int64_t limit = since_epoch.count() - 2 * kSecond;
+  return std::all_of(index.directories.begin(), index.directories.end(), [limit](const auto& d) {
+    return d.stamp.changed_ns > 0 && d.stamp.changed_ns < limit;
+  });
 }
 
 }  // namespace
@@ -123,7 +137,7 @@ FolderIndex scan_folder(const fs::path& root) {
 
 bool is_current(const FolderIndex& index, const fs::path& root) {
   return std::all_of(index.directories.begin(), index.directories.end(), [&](const auto& d) {
-    return changed_ns(d.path == "." ? root : root / d.path) == d.changed_ns;
+    return stamp_of(d.path == "." ? root : root / d.path) == d.stamp;
   });
 }
 
@@ -133,7 +147,9 @@ std::string format_folder_index(const FolderIndex& index) {
   for (std::size_t d = 0; d < index.directories.size(); ++d) {
     const FolderIndex::Directory& directory = index.directories[d];
     if (directory.path.find('\n') != std::string::npos) return {};
-    body += "D " + std::to_string(directory.changed_ns) + " " + directory.path + "\n";
+    const FolderIndex::Stamp& stamp = directory.stamp;
+    body += concat("D ", stamp.modified_ns, " ", stamp.changed_ns, " ", stamp.inode, " ",
+                   directory.path, "\n");
     for (; file < index.files.size() && index.files[file].directory == static_cast<int64_t>(d);
          ++file) {
       if (index.files[file].name.find('\n') != std::string::npos) return {};
@@ -149,7 +165,7 @@ std::string format_folder_index(const FolderIndex& index) {
 
 FolderIndex parse_folder_index(std::string_view text, const std::string& context) {
   const std::string_view title = take_line(text, context);
-  check(title.starts_with(kTitle), context, ": is not a folder index of version 2");
+  check(title.starts_with(kTitle), context, ": is not a folder index of version 3");
   check(title.substr(kTitle.size()) == hex(crc32c(text)), context,
         ": damaged index: its checksum is wrong");
   FolderIndex index;
@@ -176,7 +192,8 @@ FolderIndex parse_folder_index(std::string_view text, const std::string& context
   return index;
 }
 
-FolderIndex load_folder_index(const fs::path& root, const fs::path& file) {
+FolderIndex load_folder_index(const fs::path& root, const fs::path& file,
+                              std::chrono::system_clock::time_point now) {
   if (file.empty()) return scan_folder(root);
   try {
     FolderIndex kept = parse_folder_index(read_file(file), file.string());
@@ -184,7 +201,7 @@ FolderIndex load_folder_index(const fs::path& root, const fs::path& file) {
   } catch (const Error&) {  // missing or damaged: scan again
   }
   FolderIndex index = scan_folder(root);
-  const std::string text = is_settled(index) ? format_folder_index(index) : "";
+  const std::string text = is_settled(index, now) ? format_folder_index(index) : "";
   try {
     if (!text.empty()) {
       make_folder(file.parent_path());
