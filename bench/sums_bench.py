@@ -1,0 +1,46 @@
+#!/usr/bin/env python3
+"""Compares the speed of sums, divisions, random numbers and copies in two builds.
+
+    ninja -C BUILD sums_bench
+    python bench/sums_bench.py OLD/rooms/bench/sums_bench NEW/rooms/bench/sums_bench [--threads 2] [--pairs 10]
+
+The two programs take turns, case by case, after one run each that is not counted. Prints for each case the median of the
+old one's time, and the median over the pairs of old / new: above 1 the new build is faster.
+"""
+import argparse
+import statistics
+import subprocess
+
+
+class Program:
+    def __init__(self, path, threads):
+        self.child = subprocess.Popen([path, str(threads)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def ask(self, line):
+        self.child.stdin.write(line + "\n")
+        self.child.stdin.flush()
+        return self.child.stdout.readline()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("old")
+    parser.add_argument("new")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--pairs", type=int, default=10)
+    options = parser.parse_args()
+    old, new = (Program(path, options.threads) for path in (options.old, options.new))
+    for name in old.ask("list").split():
+        for side in (old, new):
+            side.ask(name)
+        pairs = []
+        for turn in range(options.pairs):
+            sides = (old, new) if turn % 2 == 0 else (new, old)
+            taken = {side: float(side.ask(name)) for side in sides}
+            pairs.append((taken[old], taken[new]))
+        ratio = statistics.median(before / after for before, after in pairs)
+        print(f"{name:22} {1e3 * statistics.median(before for before, _ in pairs):9.2f} ms  {ratio:.3f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
