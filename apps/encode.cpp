@@ -26,6 +26,7 @@
 #include "ops/reduce.h"
 #include "ops/view.h"
 #include "train/run/image_lists.h"
+#include "train/run/weights_info.h"
 #include "train/tasks/kept_vae.h"
 
 namespace fovea::programs {
@@ -76,6 +77,9 @@ Metadata origin_of(const EncodeRequest& r, const Dataset& images) {
   list.add(format_image_list(image_list(images)));
   Metadata origin{{"images", list.finish()}};
   if (r.precision != "f32") origin["precision"] = r.precision;
+  if (r.data.exif_orientation != ExifOrientation::ignore) {
+    origin["exif_orientation"] = name_of(r.data.exif_orientation);
+  }
   return origin;
 }
 
@@ -231,6 +235,12 @@ class Encoding {
   Context ctx_;
 };
 
+std::shared_ptr<const Dataset> open_images(const EncodeRequest& r, ProgressLine& line) {
+  auto images = open_dataset(r.data, r.split == "train" ? Split::train : Split::test);
+  if (!images->notice().empty()) line.print("note: " + images->notice());
+  return images;
+}
+
 /// Lists the broken images. Returns the exit code.
 int verify(const Dataset& images, ProgressLine& line) {
   const SignalRequest signals;
@@ -242,6 +252,12 @@ int verify(const Dataset& images, ProgressLine& line) {
   line.print(concat(broken.size(), " of ", images.size(), " images are broken"));
   if (SignalRequest::pending() != 0) return 128 + SignalRequest::pending();
   return broken.empty() ? 0 : 1;
+}
+
+/// As the flag says, or as the VAE saw its training images.
+ExifOrientation orientation_of(const EncodeRequest& r, const LoadedVae& vae) {
+  if (r.exif_orientation.empty()) return read_weights_info(vae.weights).exif_orientation;
+  return parse_name<ExifOrientation>("--exif-orientation", r.exif_orientation);
 }
 
 }  // namespace
@@ -262,11 +278,10 @@ int encode(int argc, char** argv) {
   const Device device = parse_device(request.device);
   require_device(device);
   ProgressLine line(1);
-  const auto images =
-      open_dataset(request.data, request.split == "train" ? Split::train : Split::test);
-  if (!images->notice().empty()) line.print("note: " + images->notice());
-  if (request.verify_data) return verify(*images, line);
+  if (request.verify_data) return verify(*open_images(request, line), line);
   const LoadedVae vae = load_vae(request.vae, {DType::f32, device});
+  request.data.exif_orientation = orientation_of(request, vae);
+  const auto images = open_images(request, line);
   for (const std::string& note : vae.notes) {
     line.print(concat("note: ", vae.weights.string(), " ", note));
   }

@@ -23,6 +23,11 @@ Fields fields_of(EncodeRequest& r) {
               "how images become squares: ADM's centre crop, or a bicubic resize of the whole",
               {"adm", "stretch"});
   data.add("flips", &r.flips, "also encode the mirrored images");
+  data.choice(
+      "exif-orientation", &r.exif_orientation,
+      "pictures that their EXIF data turn: ignore: as stored, apply: turned (default: as the "
+      "VAE was trained)",
+      names_of<ExifOrientation>());
   data.choice("on-bad-image", &r.on_bad_image,
               "leave broken images out; stop: fail if more than 1 % are broken; skip: never fail",
               {"stop", "skip"});

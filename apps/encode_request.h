@@ -12,7 +12,7 @@ namespace fovea {
 struct EncodeRequest {
   DatasetOptions data;
   std::string data_dir, split = "train", vae, output, crop = "adm", device = "cpu",
-                        precision = "f32", on_bad_image = "stop";
+                        exif_orientation, precision = "f32", on_bad_image = "stop";
   std::int64_t img_size = 0, batch_size = 8, workers = 2, threads = 0;
   double scaling_factor = 0;
   bool flips = true, overwrite = false, verify_data = false;

@@ -27,6 +27,7 @@ Fields fields_of(InspectRequest& r) {
   model.add("checkpoint", &r.load.checkpoint,
             "run directory or weights file (default: the newest under runs/)");
   add_load_fields(fields, r.load);
+  add_orientation_field(fields, *r.load.images);
   model.number("seed", &r.seed, "seed of an untrained model: --model without --checkpoint",
                {0, 9e15});
   model.number("threads", &r.threads, "compute threads; 0: all", {0, 1024});
@@ -102,6 +103,7 @@ int inspect(int argc, char** argv) {
   what.source = loaded.title();
   what.normalization = loaded.info.normalization;
   what.crop = loaded.info.crop;
+  what.exif_orientation = loaded.info.exif_orientation;
   what.classes = loaded.info.classes;
   what.options = request.options;
   what.progress = [&](std::int64_t done, std::int64_t total) {

@@ -38,6 +38,9 @@ Fields fields_of(PackRequest& r) {
               {1e-9, 1});
   data.choice("fraction-rule", &r.data.fraction_rule,
               "which images: drawn at random, or the first of each class");
+  data.choice("exif-orientation", &r.data.exif_orientation,
+              "pictures that their EXIF data turn: ignore: as stored, apply: turned, also by those "
+              "who read the pack");
   FieldGroup pack(fields, "Pack");
   pack.add("output", &r.output, "folder for train.pack and val.pack");
   pack.choice("store", &r.store, "image files as they are, or decoded pixels", {"files", "pixels"});

@@ -19,6 +19,7 @@
 #include "data/sources/files/flowers.h"
 #include "data/sources/files/folder.h"
 #include "data/sources/files/split_folders.h"
+#include "data/sources/orientation.h"
 #include "data/sources/packed/cifar.h"
 #include "data/sources/packed/latents.h"
 #include "data/sources/packed/pack.h"
@@ -121,16 +122,6 @@ void require_no_cifar(const std::filesystem::path& data_dir) {
   }
 }
 
-/// Throws ImageError, starting with `name`, on a map of another size than its image.
-ImageTargets checked(ImageTargets targets, ImageSize image, const std::string& name) {
-  for (const DenseMap& map : targets.maps) {
-    if (map.values.size() == image) continue;
-    throw ImageError(name + ": has " + to_string(image) + " pixels, but its map \"" + map.name +
-                     "\" has " + to_string(map.values.size()));
-  }
-  return targets;
-}
-
 /// One row per data set. flowers102 counts as small: its recipe, the Pixel Transformer's, uses
 /// 32x32.
 constexpr auto kSources =
@@ -187,14 +178,24 @@ std::string FileDataset::bytes(std::int64_t index) const try {
   throw ImageError(error.what());
 }
 
+ImageTargets FileDataset::checked(ImageTargets targets, ImageSize image, std::int64_t index) const {
+  for (const DenseMap& map : targets.maps) {
+    if (map.values.size() == image) continue;
+    throw ImageError(describe(index) + ": has " + to_string(image) + " pixels, but its map \"" +
+                     map.name + "\" has " + to_string(map.values.size()) +
+                     orientation_cause(*this, index, image, map.values.size()));
+  }
+  return targets;
+}
+
 Sample FileDataset::get(std::int64_t index) const {
-  Image image = decode_image(as_u8(bytes(index)), describe(index), decode_options());
-  ImageTargets moving = checked(targets(index), image.size(), describe(index));
+  Image image = decode_image(as_u8(bytes(index)), describe(index), decode_options(index));
+  ImageTargets moving = checked(targets(index), image.size(), index);
   return {std::move(image), label(index), std::move(moving)};
 }
 
 Sample FileDataset::get(std::int64_t index, const ChooseBox& choose, ImageSize shrink_to) const {
-  DecodeOptions options = decode_options();
+  DecodeOptions options = decode_options(index);
   options.shrink_to = shrink_to;
   ImageSize whole;
   geometry::Crop part{};
@@ -205,7 +206,7 @@ Sample FileDataset::get(std::int64_t index, const ChooseBox& choose, ImageSize s
   Sample sample{decode_image(as_u8(bytes(index)), describe(index), note, options), label(index),
                 targets(index)};
   if (sample.targets.empty()) return sample;
-  sample.targets = checked(std::move(sample.targets), whole, describe(index));
+  sample.targets = checked(std::move(sample.targets), whole, index);
   const geometry::Resize shrunk{sample.image.size()};  // possibly the same size
   sample.targets = moved(std::move(sample.targets), part, whole);
   sample.targets = moved(std::move(sample.targets), shrunk, part.box.size());

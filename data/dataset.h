@@ -68,6 +68,8 @@ class Dataset {
   /// Not null for a set of latents, whose samples are moments instead of pictures:
   /// latent_pipeline() takes the place of augmentation and normalisation.
   [[nodiscard]] virtual const LatentInfo* latents() const { return nullptr; }
+  /// Whether pictures are turned by their EXIF data.
+  [[nodiscard]] virtual ExifOrientation exif_orientation() const { return ExifOrientation::ignore; }
   /// A one-time message for the user ("12000 records, the official set has ..."), or "".
   [[nodiscard]] const std::string& notice() const { return notice_; }
 
@@ -90,17 +92,28 @@ class FileDataset : public Dataset {
   [[nodiscard]] Sample get(std::int64_t index) const override;
   [[nodiscard]] Sample get(std::int64_t index, const ChooseBox& choose,
                            ImageSize shrink_to) const override;
+  [[nodiscard]] ExifOrientation exif_orientation() const override { return orientation_; }
 
  protected:
+  FileDataset() = default;
+  explicit FileDataset(ExifOrientation orientation) : orientation_(orientation) {}
+
   /// The targets of the whole image; data sets with boxes or dense maps override this. Throws
   /// ImageError if they cannot be read.
   [[nodiscard]] virtual ImageTargets targets(std::int64_t /*index*/) const { return {}; }
-  /// How the files are decoded; `shrink_to` is ignored.
-  [[nodiscard]] virtual DecodeOptions decode_options() const { return {}; }
+  /// How a file is decoded; `shrink_to` is ignored.
+  [[nodiscard]] virtual DecodeOptions decode_options(std::int64_t /*index*/) const {
+    return {.orientation = orientation_};
+  }
 
  private:
   /// The bytes of an image's file. Throws ImageError if they cannot be read.
   [[nodiscard]] std::string bytes(std::int64_t index) const;
+  /// Throws ImageError if a map has another size than its image.
+  [[nodiscard]] ImageTargets checked(ImageTargets targets, ImageSize image,
+                                     std::int64_t index) const;
+
+  ExifOrientation orientation_ = ExifOrientation::ignore;
 };
 
 /// The rule that selects a fraction of a class.
@@ -135,6 +148,8 @@ struct DatasetOptions {
   std::string index_cache{};  ///< folder for index files, or "none"; empty: the user's cache folder
 
   bool labelled = true;  ///< false: pictures without class folders are accepted
+  ExifOrientation exif_orientation = ExifOrientation::ignore;  ///< of picture files
+
 
   // For all data sets.
   double val_fraction = 0;  ///< fraction of each class's training images used as test images

@@ -74,6 +74,9 @@ void add_fields(Fields& fields, DatasetOptions& options) {
            "images that fraction keeps: drawn at random (count rounded up), or the first by path "
            "(rounded down)")
       .fixed = true;
+  g.choice("exif-orientation", &options.exif_orientation,
+           "pictures that their EXIF data turn: ignore: as stored, apply: turned")
+      .fixed = true;
   g.once("index-cache", &options.index_cache,
          "folder for cached file lists, or none (default: the user's cache folder)");
 }

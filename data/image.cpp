@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "data/codecs/codec.h"
+#include "data/codecs/exif.h"
 #include "data/geometry/pixel_value.h"
 #include "data/geometry/transforms.h"
 #include "engine/base/error.h"
@@ -144,13 +145,34 @@ Image codec::cut(const Image& image, const Source& source) {
   return crop(image, box.top, box.left, box.size());
 }
 
+namespace {
+
+/// Decodes the part of a picture with this EXIF orientation, and turns it.
+Image decode_turned(const codec::Source& source, int orientation) {
+  DecodeOptions options = source.options;
+  options.orientation = ExifOrientation::ignore;
+  options.shrink_to = displayed_size(options.shrink_to, orientation);
+  ChooseBox choose;
+  if (source.choose) {
+    choose = [&](ImageSize stored) {
+      return stored_part(source.choose(displayed_size(stored, orientation)), orientation, stored);
+    };
+  }
+  return displayed(decode_image(source.bytes, source.name, choose, options), orientation);
+}
+
+}  // namespace
+
 Image decode_image(std::span<const std::uint8_t> bytes, const std::string& name,
                    const ChooseBox& choose, const DecodeOptions& options) try {
   check(!bytes.empty(), name, ": the file is empty, ", expected_formats());
   const Format* format = recognise({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   check(format != nullptr, name, ": not an image of a known format, ", expected_formats());
   check(format->decode != nullptr, name, ": got a ", format->name, " file, ", expected_formats());
-  return format->decode({bytes, name, options, choose});
+  const codec::Source source{bytes, name, options, choose};
+  const bool turns = options.orientation == ExifOrientation::apply;
+  const int orientation = turns ? exif_orientation(bytes) : 1;
+  return orientation == 1 ? format->decode(source) : decode_turned(source, orientation);
 } catch (const ImageError&) {
   throw;
 } catch (const Error& error) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "engine/base/error.h"
+#include "engine/base/names.h"
 
 namespace fovea {
 
@@ -130,6 +131,15 @@ decltype(auto) with_pixel_type(PixelFormat format, const Function& function) {
 /// Files whose header announces more pixels are rejected before any allocation.
 inline constexpr std::int64_t kMaxPixels = 178'956'970;  // Pillow's limit: 512 MiB of RGB
 
+/// What becomes of a picture whose EXIF data say how it is turned for display.
+enum class ExifOrientation {
+  ignore,  ///< it stays as stored, as with timm and torchvision
+  apply,   ///< it is turned and mirrored
+};
+template <>
+inline constexpr auto kNames<ExifOrientation> = std::to_array<Named<ExifOrientation>>(
+    {{ExifOrientation::ignore, "ignore"}, {ExifOrientation::apply, "apply"}});
+
 struct DecodeOptions {
   std::int64_t max_pixels = kMaxPixels;
   /// Allows decoding a JPEG at 1/2, 1/4 or 1/8 of its size as long as the wanted part stays at
@@ -138,6 +148,8 @@ struct DecodeOptions {
   /// Keeps the stored format of a PNG: grayscale has one channel, 16-bit samples are u16. Palettes
   /// still become RGB, alpha is still dropped, and other formats are 8-bit RGB.
   bool as_stored = false;
+  /// With `apply` sizes and parts are those of the turned picture.
+  ExifOrientation orientation = ExifOrientation::ignore;
 };
 
 /// The extension of a file name in lower case, with its dot; "" if there is none, or if the name
@@ -154,7 +166,8 @@ struct DecodeOptions {
 
 /// Decodes JPEG, PNG, BMP, WebP (in a build with libwebp) or GIF, detected by content; for
 /// animations, the first frame. Grayscale becomes RGB, palettes and CMYK are expanded, 16-bit
-/// samples keep their high byte (unless as_stored), alpha is dropped, EXIF and ICC are ignored.
+/// samples keep their high byte (unless as_stored), alpha is dropped, ICC is ignored, and so is
+/// EXIF but for options.orientation.
 /// Throws ImageError, starting with `name`, on anything else and on damaged or truncated data.
 [[nodiscard]] Image decode_image(std::span<const std::uint8_t> bytes, const std::string& name,
                                  const DecodeOptions& options = {});

@@ -19,6 +19,9 @@ void ImageSettings::apply(WeightsInfo& info) const {
   if (!interpolation.empty()) {
     info.crop.filter = parse_name<Filter>("--interpolation", interpolation);
   }
+  if (!exif_orientation.empty()) {
+    info.exif_orientation = parse_name<ExifOrientation>("--exif-orientation", exif_orientation);
+  }
 }
 
 void add_fields(Fields& fields, ImageSettings& s) {
@@ -33,6 +36,15 @@ void add_fields(Fields& fields, ImageSettings& s) {
   images.choice("crop-mode", &s.crop_mode,
                 "how to crop; automatic: center, but stretch tiny images", names_of<CropMode>());
   images.choice("interpolation", &s.interpolation, "filter for resizing", names_of<Filter>());
+}
+
+void add_orientation_field(Fields& fields, ImageSettings& s) {
+  FieldGroup images(fields, "Images");
+  images.choice(
+      "exif-orientation", &s.exif_orientation,
+      "pictures that their EXIF data turn: ignore: as stored, apply: turned (default: the "
+      "checkpoint's)",
+      names_of<ExifOrientation>());
 }
 
 }  // namespace fovea

@@ -30,7 +30,9 @@ struct PictureList {
 /// Picture files as a data set without labels: all of class 0.
 class PictureFiles : public FileDataset {
  public:
-  explicit PictureFiles(std::vector<std::filesystem::path> files) : files_(std::move(files)) {}
+  explicit PictureFiles(std::vector<std::filesystem::path> files,
+                        ExifOrientation orientation = ExifOrientation::ignore)
+      : FileDataset(orientation), files_(std::move(files)) {}
 
   [[nodiscard]] std::int64_t size() const override { return std::ssize(files_); }
   [[nodiscard]] const std::vector<std::string>& class_names() const override;

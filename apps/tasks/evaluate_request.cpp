@@ -71,6 +71,7 @@ Fields fields_of(EvaluateRequest& r) {
 }
 
 std::vector<std::string> EvaluateRequest::sizes() const {
+  add_orientation_field(fields, *r.load.images);
   const std::string& text = load.img_size;
   std::vector<std::string> parts = split_text(text, ',');
   if (parts.empty()) return {""};
@@ -105,6 +106,7 @@ DatasetOptions EvaluateRequest::images_of(const LoadedModel& trained) const {
   options.val_rule = own.val_rule;
   options.val_seed = own.val_seed;
   options.scene_side = own.scene_side;
+  options.exif_orientation = trained.info.exif_orientation;
   const auto inherit = [&](auto member) {
     if ((options.*member).empty()) options.*member = own.*member;
   };

@@ -14,7 +14,7 @@ namespace {
 std::vector<PicturePrediction> classify_files(const PredictRequest& request,
                                               const LoadedModel& trained,
                                               const std::vector<std::filesystem::path>& paths) {
-  const auto files = std::make_shared<PictureFiles>(paths);
+  const auto files = std::make_shared<PictureFiles>(paths, trained.info.exif_orientation);
   std::vector<PicturePrediction> predictions;
   for (std::int64_t i = 0; i < files->size(); ++i) predictions.push_back({files->describe(i), {}});
   auto& model = model_as<Classifier>(*trained.model);

@@ -94,7 +94,7 @@ int predict_depths(const PredictRequest& request, LoadedModel& trained,
   const EvaluateOptions options = request.options(trained);
   const fs::path folder = request.output.empty() ? "predictions" : request.output;
   auto& model = model_as<DepthTransformer>(*trained.model);
-  const auto files = std::make_shared<PictureFiles>(pictures.files);
+  const auto files = std::make_shared<PictureFiles>(pictures.files, trained.info.exif_orientation);
   DepthWriter writer(*files, output_names(pictures.files), folder, options.normalization);
   const auto write = [&](const EvaluationBatch& batch) {
     const Tensor depths = model.forward(batch.there.images, batch.ctx);

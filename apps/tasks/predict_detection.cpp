@@ -43,12 +43,12 @@ std::string label_of(const PictureObject& object) {
   return object.name + " " + fixed_text(object.score, 2);
 }
 
-std::string drawing(const fs::path& file, const std::vector<PictureObject>& objects) {
+std::string drawing(const Image& picture, const std::vector<PictureObject>& objects) {
   std::vector<ShownBox> boxes;
   for (const PictureObject& o : objects) {
     boxes.push_back({o.x, o.y, o.width, o.height, static_cast<std::size_t>(o.index), label_of(o)});
   }
-  return svg_of_boxes(read_image(file), boxes);
+  return svg_of_boxes(picture, boxes);
 }
 
 json json_of(const PictureObject& object) {
@@ -109,12 +109,10 @@ std::vector<PictureObjects> find_in_pictures(const LoadedModel& trained,
                                              std::vector<fs::path>& written) {
   std::vector<PictureObjects> pictures;
   for (const fs::path& file : files) pictures.push_back({file.string(), {}});
-  const auto size_of = [&](std::int64_t index) {
-    return read_image(files.at(static_cast<std::size_t>(index))).size();
-  };
+  const auto images = std::make_shared<PictureFiles>(files, trained.info.exif_orientation);
+  const auto size_of = [&](std::int64_t index) { return images->get(index).image.size(); };
   const FoundObjects found =
-      find_objects(model_as<Detector>(*trained.model), std::make_shared<PictureFiles>(files),
-                   options.run, size_of);
+      find_objects(model_as<Detector>(*trained.model), images, options.run, size_of);
   found.pass.require_finite(trained.weights.string() + ": ");
   for (const BrokenImage& image : found.pass.bad_images)
     pictures.at(static_cast<std::size_t>(image.index)).error = image.message;
@@ -141,7 +139,8 @@ std::vector<PictureObjects> find_in_pictures(const LoadedModel& trained,
   for (std::size_t i = 0; i < files.size(); ++i) {
     if (!pictures[i].error.empty()) continue;
     const std::string name = distinct_name(files[i].stem().string(), taken);
-    output.write(name + ".svg", drawing(files[i], pictures[i].objects));
+    output.write(name + ".svg",
+                 drawing(images->get(static_cast<std::int64_t>(i)).image, pictures[i].objects));
   }
   written.insert(written.end(), output.files().begin(), output.files().end());
   return pictures;

@@ -36,6 +36,7 @@ Fields fields_of(PredictRequest& r) {
               "write the boxes of all scores to this file, as COCO's results (--format json prints "
               "those shown)");
   add_load_fields(fields, r.load);
+  add_orientation_field(fields, *r.load.images);
   return fields;
 }
 

@@ -45,6 +45,9 @@ class ImageSubset : public Base {
     whole_->list_entry(old_index(index), entry);
   }
   [[nodiscard]] ImageSize image_size() const override { return whole_->image_size(); }
+  [[nodiscard]] ExifOrientation exif_orientation() const override {
+    return whole_->exif_orientation();
+  }
 
  protected:
   [[nodiscard]] const Base& whole() const { return *whole_; }

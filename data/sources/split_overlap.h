@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <string>
 
+#include "data/dataset.h"
 #include "data/sources/files/folder_index.h"
 
 namespace fovea {
@@ -13,5 +14,9 @@ namespace fovea {
 [[nodiscard]] std::string split_overlap_notice(const std::filesystem::path& root,
                                                const FolderIndex& index,
                                                const std::filesystem::path& training);
+
+/// The same for sets that list their pictures: those of the same name, or with the same boxes, are
+/// compared byte by byte.
+[[nodiscard]] std::string split_overlap_notice(const Dataset& test, const Dataset& train);
 
 }  // namespace fovea

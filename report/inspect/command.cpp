@@ -76,6 +76,7 @@ InspectImages open_images(const Inspection& what, std::int64_t otherwise) {
   request.path = what.options.images;
   if (!what.options.dataset.empty()) request.dataset.name = what.options.dataset;
   request.dataset.data_dir = what.options.data_dir;
+  request.dataset.exif_orientation = what.exif_orientation;
   request.count = what.options.count > 0 ? what.options.count : otherwise;
   return {request, what.model->info(), {{}, what.normalization, what.crop}};
 }

@@ -7,6 +7,7 @@
 #include "data/image.h"
 #include "data/sources/files/folder_index.h"
 #include "engine/base/error.h"
+#include "engine/base/files.h"
 #include "engine/base/text.h"
 
 namespace fovea {
@@ -37,7 +38,11 @@ InspectImages::InspectImages(const ImageRequest& request, const ModelInfo& model
     std::vector<fs::path> files = list_pictures(request.path);
     files.resize(std::min(files.size(), at_most));
     for (const fs::path& file : files) names_.push_back(file.filename().string());
-    read_ = [files](std::int64_t i) { return read_image(files.at(static_cast<std::size_t>(i))); };
+    const DecodeOptions how{.orientation = request.dataset.exif_orientation};
+    read_ = [files, how](std::int64_t i) {
+      const fs::path& file = files.at(static_cast<std::size_t>(i));
+      return decode_image(as_u8(read_file(file)), file.string(), how);
+    };
     return;
   }
   DatasetOptions options = request.dataset;

@@ -33,6 +33,19 @@ TEST_CASE("weights carry what evaluation and prediction need") {
         trainer.model().store().find("head.weight").to_vector());
 }
 
+TEST_CASE("weights say whether their pictures were turned; others were not") {
+  const TemporaryFolder folder;
+  Trainer trainer = make_trainer(tiny_config());
+  for (const ExifOrientation orientation : {ExifOrientation::ignore, ExifOrientation::apply}) {
+    WeightsInfo info;
+    info.exif_orientation = orientation;
+    const PendingFile file =
+        weights_file(folder / "a.safetensors", trainer.model(), state_of(trainer.model()), info);
+    CHECK(file.metadata.contains("exif_orientation") == (orientation == ExifOrientation::apply));
+    CHECK(weights_info(file.metadata, file.path).exif_orientation == orientation);
+  }
+}
+
 TEST_CASE(
     "a diffusion model's weights say what noise they remove, and damaged values are refused") {
   const TemporaryFolder folder;

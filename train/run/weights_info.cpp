@@ -77,6 +77,8 @@ PendingFile weights_file(const std::filesystem::path& path, const Model& model,
   metadata["crop_mode"] = name_of(info.crop.mode);
   metadata["interpolation"] = name_of(info.crop.filter);
   if (info.held_out) add_held_out(metadata, *info.held_out);
+  if (info.exif_orientation != ExifOrientation::ignore)
+    metadata["exif_orientation"] = name_of(info.exif_orientation);
   if (info.latents) add_latent_source(metadata, *info.latents);
   if (info.process) {
     metadata["noise_schedule"] = name_of(info.process->schedule);
@@ -111,6 +113,8 @@ WeightsInfo weights_info(const Metadata& metadata, const std::filesystem::path& 
   info.crop.filter = parse_name<Filter>(
       "interpolation", value_or(metadata, "interpolation", name_of(info.crop.filter)));
   info.held_out = held_out(metadata, path.string());
+  info.exif_orientation = parse_name<ExifOrientation>(
+      "exif_orientation", value_or(metadata, "exif_orientation", name_of(info.exif_orientation)));
   info.latents = latent_source(metadata, path.string());
   info.process = process_of(metadata, path.string());
   const double epoch = number_or(metadata, "epoch", -1);

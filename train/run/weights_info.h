@@ -27,6 +27,7 @@ struct WeightsInfo {
   std::vector<std::string> labels{};  ///< label names, from a hub with class descriptions
   Normalization normalization = kCifarNormalization;
   EvaluationCrop crop{};
+  ExifOrientation exif_orientation = ExifOrientation::ignore;
   std::optional<LatentSource> latents{};    ///< of the training data; empty: pictures
   std::optional<ProcessOptions> process{};  ///< of a diffusion model: schedule and steps
   std::optional<HeldOut> held_out{};        ///< empty: its validation images were others

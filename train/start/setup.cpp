@@ -10,6 +10,8 @@
 #include "data/loading/sampler.h"
 #include "data/sources/boxes/detection_check.h"
 #include "data/sources/boxes/detection_set.h"
+#include "data/sources/orientation.h"
+#include "data/sources/split_overlap.h"
 #include "engine/base/error.h"
 #include "engine/base/files.h"
 #include "engine/base/lists.h"
@@ -105,6 +107,18 @@ void note_untrained_classes(const TrainConfig& config, const Datasets& data, Not
   if (untrained.empty() || trained.empty()) return;
   notices.add("no training image has the ", untrained.size() == 1 ? "label " : "labels ",
               first_few(untrained), ", which validation images have");
+}
+
+Notices data_notices(TaskKind task, const Datasets& data) {
+  Notices notices;
+  if (task != TaskKind::detection && task != TaskKind::depth) return notices;
+  notices.add_new(split_overlap_notice(*data.test, *data.train));
+  for (const auto& [name, part] :
+       {std::pair("training images: ", data.train), std::pair("test images: ", data.test)}) {
+    const std::string notice = orientation_notice(*part);
+    if (!notice.empty()) notices.add(name, notice);
+  }
+  return notices;
 }
 
 void fit_batch_to_images(TrainConfig& config, const Dataset& train, Notices& notices) {

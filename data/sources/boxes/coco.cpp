@@ -47,7 +47,8 @@ fs::path picture_folder(const DatasetOptions& options, Split split) {
 }  // namespace
 
 Coco::Coco(const DatasetOptions& options, Split split)
-    : folder_(picture_folder(options, split)),
+    : DetectionSet(options.exif_orientation),
+      folder_(picture_folder(options, split)),
       file_(read_coco_file(annotation_file(options, split))) {
   for (const CocoCategory& category : file_.categories()) ids_.push_back(category.id);
   for (std::int64_t id = 0; id <= ids_.back(); ++id)

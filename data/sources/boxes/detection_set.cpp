@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "data/sources/image_subset.h"
+#include "data/sources/orientation.h"
 #include "engine/base/error.h"
 
 namespace fovea {
@@ -53,7 +54,7 @@ void DetectionSet::check_size(std::int64_t index, ImageSize found) const {
   if (found == stated) return;
   throw ImageError(describe(index) + ": the picture is " + to_string(found) +
                    " (height x width), but its annotations are for " + to_string(stated) +
-                   ", so the boxes do not fit it");
+                   ", so the boxes do not fit it" + orientation_cause(*this, index, found, stated));
 }
 
 std::vector<ObjectBox> training_boxes(const std::vector<Annotation>& annotations, ImageSize size) {

@@ -43,6 +43,9 @@ class DetectionSet : public FileDataset {
   [[nodiscard]] std::int64_t label(std::int64_t /*index*/) const override { return 0; }
 
  protected:
+  DetectionSet() = default;
+  explicit DetectionSet(ExifOrientation orientation) : FileDataset(orientation) {}
+
   [[nodiscard]] ImageTargets targets(std::int64_t index) const override;
 
  private:

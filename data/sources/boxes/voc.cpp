@@ -113,7 +113,8 @@ std::vector<Annotation> annotations_of(const VocFile& file, const ClassList& cla
 
 }  // namespace
 
-Voc::Voc(const DatasetOptions& options, Split split) : folder_(options.data_dir) {
+Voc::Voc(const DatasetOptions& options, Split split)
+    : DetectionSet(options.exif_orientation), folder_(options.data_dir) {
   const VocFiles files = read_annotations(folder_ / "Annotations");
   check(is_folder(folder_ / "JPEGImages"), (folder_ / "JPEGImages").string(),
         ": no such folder, expected the pictures");

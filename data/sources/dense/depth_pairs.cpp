@@ -43,7 +43,7 @@ std::vector<std::pair<std::string, std::string>> files_below(const fs::path& fol
 }  // namespace
 
 DepthPairs::DepthPairs(const DatasetOptions& options, Split split)
-    : root_(find_pairs(options, split)) {
+    : FileDataset(options.exif_orientation), root_(find_pairs(options, split)) {
   if (root_.empty()) fail_without_split(options, split);
   check(holds_pairs(root_), root_.string(), ": has no folder ",
         is_folder(root_ / "rgb") ? "depth" : "rgb",

@@ -88,7 +88,8 @@ fs::path find_flowers(const DatasetOptions& options) {
                      "setid.mat");
 }
 
-Flowers::Flowers(const DatasetOptions& options, Split split) : root_(find_flowers(options)) {
+Flowers::Flowers(const DatasetOptions& options, Split split)
+    : FileDataset(options.exif_orientation), root_(find_flowers(options)) {
   check(!root_.empty(), options.data_dir.string(), ": has no setid.mat");
   check(is_file(root_ / "imagelabels.mat"), root_.string(), ": has setid.mat, but no ",
         "imagelabels.mat, expected the three official files: jpg/, imagelabels.mat, setid.mat");

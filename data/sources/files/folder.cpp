@@ -71,7 +71,7 @@ fs::path index_file(const std::string& cache, const fs::path& root) {
 }  // namespace
 
 ImageFolder::ImageFolder(const DatasetOptions& options, Split split)
-    : root_(find_split_folder(options, split)) {
+    : FileDataset(options.exif_orientation), root_(find_split_folder(options, split)) {
   if (root_.empty()) fail_without_split(options, split);
   index_ = load_folder_index(root_, index_file(options.index_cache, root_));
   if (split == Split::test && !options.val_labels.empty()) {

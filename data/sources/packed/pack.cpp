@@ -57,6 +57,7 @@ pack::Blob make_blob(const Dataset& dataset, std::int64_t index, const PackOptio
     blob.bytes.assign(image.pixels.begin(), image.pixels.end());
   } else if (wanted == size) {
     blob.bytes = *file;
+    blob.orientation = dataset.exif_orientation();
   } else {
     JpegOptions jpeg;
     jpeg.quality = options.quality;
@@ -75,7 +76,8 @@ fs::path find_pack(const DatasetOptions& options, Split split) {
 }
 
 PackDataset::PackDataset(const DatasetOptions& options, Split split)
-    : path_(require_pack(options, split)),
+    : FileDataset(options.exif_orientation),
+      path_(require_pack(options, split)),
       file_(path_),
       contents_(pack::read_contents(file_, path_.string())) {
   check(size() > 0, path_.string(), ": contains no images");
@@ -121,6 +123,13 @@ Image PackDataset::read_part(const pack::ImageEntry& stored, const PixelBox& box
   return image;
 }
 
+/// A file is turned if the pack's maker said so, or if its reader does.
+DecodeOptions PackDataset::decode_options(std::int64_t index) const {
+  DecodeOptions options = FileDataset::decode_options(index);
+  if (entry(index).turned == 1) options.orientation = ExifOrientation::apply;
+  return options;
+}
+
 std::optional<std::string> PackDataset::file(std::int64_t index) const {
   const pack::ImageEntry& stored = entry(index);
   if (stored.encoding != pack::Encoding::file) return std::nullopt;
@@ -131,7 +140,10 @@ void PackDataset::verify(std::int64_t index) const {
   const pack::ImageEntry& stored = entry(index);
   if (crc32c(read(stored, 0, stored.length)) != stored.crc)
     throw ImageError(describe(index) + ": its checksum is wrong");
-  const Image image = get(index).image;
+  const Image image = stored.encoding == pack::Encoding::file
+                          ? decode_image(as_u8(*file(index)), describe(index),
+                                         {.orientation = stored.orientation()})
+                          : get(index).image;
   if (image.height != stored.height || image.width != stored.width)
     throw ImageError(describe(index) + ": its size differs from the index");
 }

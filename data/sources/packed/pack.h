@@ -33,6 +33,9 @@ class PackDataset : public FileDataset {
   /// A pack stores no names: the checksum of the image's bytes takes the place of one.
   void list_entry(std::int64_t index, ListEntry& list) const override;
 
+ protected:
+  [[nodiscard]] DecodeOptions decode_options(std::int64_t index) const override;
+
  private:
   /// Reads `count` of the stored bytes from `begin` on. Throws ImageError if they cannot be read.
   [[nodiscard]] std::string read(const pack::ImageEntry& stored, std::uint64_t begin,
@@ -58,7 +61,8 @@ struct PackOptions {
 };
 
 /// Writes `dataset` to one file, atomically. Files whose images are not shrunk are copied byte for
-/// byte, so that training sees the same pixels. Throws on the first broken image. Returns false if
+/// byte, so that training sees the same pixels; those of a set that turns them by their EXIF data
+/// are turned when they are read. Throws on the first broken image. Returns false if
 /// stopped; nothing is written then.
 bool write_pack(const std::filesystem::path& path, const Dataset& dataset,
                 const PackOptions& options);

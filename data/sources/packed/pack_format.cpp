@@ -81,7 +81,7 @@ ImageEntry read_entry(std::string_view bytes) {
   entry.label = numbers.next<std::uint32_t>();
   entry.crc = numbers.next<std::uint32_t>();
   entry.encoding = static_cast<Encoding>(numbers.next<std::uint32_t>());
-  entry.reserved = numbers.next<std::uint32_t>();
+  entry.turned = numbers.next<std::uint32_t>();
   return entry;
 }
 
@@ -158,7 +158,7 @@ void Writer::add(const Blob& blob) {
   put_number(index_, blob.label);
   put_number(index_, crc32c(blob.bytes));
   put_number(index_, static_cast<std::uint32_t>(blob.encoding));
-  put_number(index_, std::uint32_t{0});
+  put_number(index_, std::uint32_t{blob.orientation == ExifOrientation::apply ? 1U : 0U});
   put(blob.bytes);
   ++count_;
 }

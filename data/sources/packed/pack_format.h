@@ -18,6 +18,7 @@
 #include <string_view>
 #include <vector>
 
+#include "data/image.h"
 #include "engine/base/files.h"
 
 namespace fovea::pack {
@@ -33,7 +34,10 @@ struct ImageEntry {
   std::uint32_t label = 0;
   std::uint32_t crc = 0;  ///< crc32c of the image's bytes
   Encoding encoding = Encoding::file;
-  std::uint32_t reserved = 0;
+  std::uint32_t turned = 0;  ///< 1: width and height are those after the file's EXIF orientation
+  [[nodiscard]] ExifOrientation orientation() const {
+    return turned == 1 ? ExifOrientation::apply : ExifOrientation::ignore;
+  }
   friend bool operator==(const ImageEntry&, const ImageEntry&) = default;
 };
 inline constexpr std::uint64_t kEntryBytes = 40, kTrailerBytes = 56, kAlignment = 4096;
@@ -54,6 +58,7 @@ struct Blob {
   std::string bytes;
   std::uint32_t width = 0, height = 0, label = 0;
   Encoding encoding = Encoding::file;
+  ExifOrientation orientation = ExifOrientation::ignore;  ///< of a file copied unchanged
 };
 
 /// Writes a pack sequentially through `append`.

@@ -158,7 +158,7 @@ std::string unpacking_advice(const fs::path& shard) {
 }
 
 TarShards::TarShards(const DatasetOptions& options, Split split)
-    : paths_(find_shards(options, split)) {
+    : FileDataset(options.exif_orientation), paths_(find_shards(options, split)) {
   const char* what = split == Split::train ? "train" : "val";
   const fs::path compressed = find_compressed_shard(options, split);
   const std::string advice = compressed.empty() ? "" : unpacking_advice(compressed);
