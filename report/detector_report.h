@@ -16,7 +16,7 @@ namespace fovea {
 struct EvaluatedDetector {
   std::string checkpoint, model, dataset;  ///< path; registry name; name of the data set
   std::vector<std::string> classes;        ///< class names by category
-  double loss = 0;                         ///< mean per image
+  double loss = 0;                         ///< of all images, see FoundObjects
   AveragePrecision precision{};
   EvaluationPass pass{};
 };

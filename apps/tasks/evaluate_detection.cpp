@@ -4,7 +4,8 @@
 
 #include "apps/tasks/detection.h"
 #include "apps/tasks/evaluation_session.h"
-#include "data/sources/boxes/detection_set.h"
+#include "data/sources/boxes/detection_check.h"
+#include "data/sources/orientation.h"
 #include "engine/base/files.h"
 #include "models/detection/coco_results.h"
 #include "models/model_as.h"
@@ -14,15 +15,16 @@
 namespace fovea {
 namespace {
 
-/// Throws if the data set has other classes than the detector.
+/// Throws if the data set has other categories than the detector.
 void require_classes_of(const LoadedModel& trained, const DetectionSet& images) {
   const std::int64_t classes = trained.model->info().num_classes;
-  check(images.classes() == classes, trained.weights.string(), ": the model has ", classes,
+  check(images.classes() <= classes, trained.weights.string(), ": the model has ", classes,
         " classes, but the data set has ", images.classes(),
         "; a detector needs boxes of its own classes");
   if (!trained.names_classes) return;
-  for (std::size_t k = 0; k < trained.info.classes.size(); ++k) {
-    const std::string &learned = trained.info.classes[k], &own = images.class_names()[k];
+  for (const std::int64_t k : images.category_ids()) {
+    const auto at = static_cast<std::size_t>(k);
+    const std::string &learned = trained.info.classes.at(at), &own = images.class_names()[at];
     check(learned == own, trained.weights.string(), ": class ", k, " is ", learned,
           ", but in the data set it is ", own);
   }
@@ -46,8 +48,8 @@ EvaluatedDetector evaluated_detector(const EvaluateRequest& request, const Loade
   detector.model = trained.model->info().name;
   detector.dataset = request.dataset_title(trained);
   detector.classes = images->class_names();
-  detector.loss = found.loss / static_cast<double>(std::max<std::int64_t>(found.pass.samples, 1));
-  detector.precision = precision_of(found.objects, images);
+  detector.loss = found.loss;
+  detector.precision = precision_of(found, images);
   detector.pass = found.pass;
   return detector;
 }
@@ -71,11 +73,14 @@ EvaluatedDetector evaluate_detector(EvaluationSession& session, const LoadedMode
   session.note(request.held_out_note(trained, *images));
   const std::optional<std::filesystem::path> folder =
       request.output.empty() ? session.own_folder(trained) : request.output;
+  session.note(orientation_notice(*images));
+  auto& model = model_as<Detector>(*trained.model);
+  for (const std::string& notice : evaluation_notices(*images, model.num_queries()))
+    session.note(notice);
   EvaluateOptions options = session.options(trained, images->size());
   options.pad_multiple = 1;
-  const FoundObjects found =
-      find_objects(model_as<Detector>(*trained.model), images, options,
-                   [&](std::int64_t index) { return images->stored_size(index); });
+  const FoundObjects found = find_objects(
+      model, images, options, [&](std::int64_t index) { return images->stored_size(index); });
   session.report(found.pass, trained);
   EvaluatedDetector detector = evaluated_detector(request, trained, images, found);
   if (request.is_single()) {

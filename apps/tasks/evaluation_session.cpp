@@ -1,10 +1,24 @@
 // Models in turn, notes, progress and tables of `evaluate`.
 #include "apps/tasks/evaluation_session.h"
 
+#include <nlohmann/json.hpp>
+
 #include "engine/base/files.h"
+#include "engine/base/json.h"
 #include "engine/base/writable.h"
 
 namespace fovea {
+namespace {
+
+/// The JSON text of results, with the notes.
+std::string with_notes(const std::string& results, const Notices& notes) {
+  nlohmann::json all = parse_json(results);
+  if (!all.is_object() || notes.texts().empty()) return results;
+  all["notes"] = notes.texts();
+  return json_text(all, 2) + "\n";
+}
+
+}  // namespace
 
 void EvaluationSession::for_each_model(const std::function<void(const LoadedModel&)>& use) {
   const std::vector<std::string> sizes = request_.sizes();
@@ -76,7 +90,7 @@ void EvaluationSession::finish(const std::string& table, const std::string& csv,
     });
   };
   write_text(request_.csv, csv);
-  write_text(request_.json, json);
+  write_text(request_.json, request_.json.empty() ? "" : with_notes(json, notes_));
 }
 
 }  // namespace fovea

@@ -39,7 +39,8 @@ class EvaluationSession {
   /// so that the results are printed in any case.
   using WriteFiles = std::function<std::vector<std::filesystem::path>()>;
   void write(const WriteFiles& files);
-  /// Prints the table of all models and writes the files --csv and --json.
+  /// Prints the table of all models; the first process writes the files --csv and --json, the
+  /// latter with the notes as "notes" if there are any.
   void finish(const std::string& table, const std::string& csv, const std::string& json = "");
   /// Throws the first failure of write(), if there is one.
   void throw_failure() const;

@@ -24,7 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-/// The ids of the files in COCO's results.
+/// The ids of the files in COCO's results. Says so if they are not in the files' names.
 std::vector<std::int64_t> ids_of(const std::vector<fs::path>& files) {
   std::vector<std::int64_t> ids;
   std::set<std::int64_t> distinct;
@@ -34,9 +34,22 @@ std::vector<std::int64_t> ids_of(const std::vector<fs::path>& files) {
     ids.push_back(*number);
   }
   if (ids.size() == files.size()) return ids;
+  std::cerr << "note: the image ids of --json are 1, 2, ... in the order of the files, as their "
+               "names are not different numbers\n";
   ids.clear();
   for (std::int64_t i = 1; i <= std::ssize(files); ++i) ids.push_back(i);
   return ids;
+}
+
+/// All objects as COCO's results; `ids` are those of the pictures.
+std::string coco_results(const std::vector<FoundObject>& objects,
+                         const std::vector<std::int64_t>& ids) {
+  std::vector<ScoredBox> results;
+  for (const FoundObject& object : objects) {
+    results.push_back(object.where);
+    results.back().image = ids.at(static_cast<std::size_t>(object.where.image));
+  }
+  return format_coco_results(results);
 }
 
 std::string label_of(const PictureObject& object) {
@@ -117,20 +130,16 @@ std::vector<PictureObjects> find_in_pictures(const LoadedModel& trained,
   for (const BrokenImage& image : found.pass.bad_images)
     pictures.at(static_cast<std::size_t>(image.index)).error = image.message;
 
-  const std::vector<std::int64_t> ids = ids_of(files);
-  std::vector<ScoredBox> results;
   for (const FoundObject& object : found.objects) {
     const ScoredBox& box = object.where;
     const auto picture = static_cast<std::size_t>(box.image);
-    results.push_back(box);
-    results.back().image = ids.at(picture);
     if (box.score < options.threshold) continue;
     const auto& name = trained.info.classes.at(static_cast<std::size_t>(box.category));
     pictures.at(picture).objects.push_back(
         {box.category, name, box.score, box.x, box.y, box.width, box.height});
   }
   if (!options.json.empty()) {
-    write_file_atomically(options.json, format_coco_results(results));
+    write_file_atomically(options.json, coco_results(found.objects, ids_of(files)));
     written.push_back(options.json);
   }
   if (options.drawn.empty()) return pictures;

@@ -70,13 +70,13 @@ TEST_CASE("results of picture files have the same average precision as the image
   const FoundObjects found =
       find_objects(dynamic_cast<Detector&>(*detector.model), images, options.run,
                    [&](std::int64_t index) { return images->stored_size(index); });
-  std::vector<FoundObject> read;
+  FoundObjects read;
   for (ScoredBox box : parse_coco_results(read_file(options.json))) {
     --box.image;  // ids begin with 1
-    read.push_back({box, 0});
+    read.objects.push_back({box, 0});
   }
-  REQUIRE(read.size() == found.objects.size());
-  CHECK(precision_of(read, images).numbers == precision_of(found.objects, images).numbers);
+  REQUIRE(read.objects.size() == found.objects.size());
+  CHECK(precision_of(read, images).numbers == precision_of(found, images).numbers);
 }
 
 TEST_CASE("files whose names are no numbers are numbered in their order") {

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "data/sources/split_overlap.h"
 #include "tests/data/photographs.h"
 #include "tests/support/temporary_folder.h"
 
@@ -123,6 +124,41 @@ TEST_CASE("labels of COCO are its category ids, with names for the gaps") {
   set->list_entry(1, entry);
   CHECK(entry.name == "b.png");
   CHECK_THROWS_WITH_AS((void)set->image_id(2), "coco: got index 2, expected 0 to 1", Error);
+}
+
+TEST_CASE("one picture of COCO under two ids is told, with both") {
+  const CocoFolder data;
+  CHECK(open_dataset(data.options, Split::test)->notice().empty());
+  std::string text(kFile);
+  text.replace(text.find("b.png"), 5, "a.png");
+  data.write("annotations/instances_val2017.json", text);
+  CHECK(open_dataset(data.options, Split::test)
+            ->notice()
+            .find(": 1 picture is listed under two ids, each with a part of the objects: a.png (4 "
+                  "and 9)") != std::string::npos);
+}
+
+TEST_CASE(
+    "training pictures of COCO are found among the test pictures, by name or by their boxes") {
+  const CocoFolder data;
+  const auto train = open_dataset(data.options, Split::train);
+  const auto overlap = [&] {
+    return split_overlap_notice(*open_dataset(data.options, Split::test), *train);
+  };
+  CHECK(overlap().starts_with("2 of the 2 test pictures are also training images"));
+  std::string text(kFile);
+  text.replace(text.find("a.png"), 5, "c.png");
+  data.write("annotations/instances_val2017.json", text);
+  fs::rename(data.folder.path() / "val2017/a.png", data.folder.path() / "val2017/c.png");
+  CHECK(overlap().starts_with("2 of the 2"));
+  tests::write_picture(data.folder.path() / "val2017/c.png", 1);
+  Image other = tests::numbered_image(2);
+  other.pixels[0] ^= 1;
+  write_png(data.folder.path() / "val2017/b.png", other);
+  CHECK(overlap().starts_with("1 of the 2 test pictures is"));
+  tests::write_picture(data.folder.path() / "val2017/c.png", 1);
+  write_png(data.folder.path() / "val2017/c.png", other);
+  CHECK(overlap().empty());
 }
 
 TEST_CASE("a part of a picture has the part's boxes") {

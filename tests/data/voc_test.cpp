@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "data/sources/boxes/voc_file.h"
+#include "data/sources/split_overlap.h"
 #include "tests/data/photographs.h"
 #include "tests/support/temporary_folder.h"
 
@@ -111,6 +112,39 @@ TEST_CASE("difficult objects of VOC are not trained on, but kept for evaluation"
   CHECK(all[0] == Annotation{2, 1, 1, 2, 10, 7, 70, false});
   CHECK(all[1] == Annotation{3, 0, 0, 0, 31, 21, 651, true});
   CHECK(set->get(1).targets.boxes->size() == 1);
+}
+
+TEST_CASE("an object is difficult if the file says 1 or, as Python writes it, True") {
+  for (const auto& [text, expected] : std::vector<std::pair<std::string, bool>>{{"1", true},
+                                                                                {"True", true},
+                                                                                {"true", true},
+                                                                                {"0", false},
+                                                                                {"False", false},
+                                                                                {"", false}}) {
+    CAPTURE(text);
+    const std::string more = "<difficult>" + text + "</difficult>";
+    CHECK(parse_voc(annotation(object("dog", "2 3 11 9", more)), "a.xml").objects[0].difficult ==
+          expected);
+  }
+}
+
+TEST_CASE("boxes of VOC that begin at pixel 0 are counted: they may be counted from 0") {
+  const VocFolder data;
+  CHECK(open_dataset(data.options, Split::train)->notice().empty());
+  data.add("p2", 2, object("cat", "0 6 20 22") + object("cat", "4 6 20 22"));
+  CHECK(open_dataset(data.options, Split::train)
+            ->notice()
+            .find(": 1 of 4 boxes begin at pixel 0, but PASCAL VOC counts from 1") !=
+        std::string::npos);
+}
+
+TEST_CASE("pictures that both lists of VOC have are told") {
+  const VocFolder data;
+  data.list("val", "p3\np1\n");
+  CHECK(split_overlap_notice(*open_dataset(data.options, Split::test),
+                             *open_dataset(data.options, Split::train)) ==
+        "1 of the 2 test pictures is also training images, so the evaluation includes images that "
+        "were trained on");
 }
 
 TEST_CASE("with a test list VOC trains on trainval; other lists are named by flags") {

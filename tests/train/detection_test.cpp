@@ -1,9 +1,11 @@
 // The detection task: objects relative to their images, detections, COCO's numbers, whole runs.
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <set>
 
 #include "data/sources/drawn/scenes.h"
+#include "data/sources/image_subset.h"
 #include "models/detection/coco_results.h"
 #include "models/model_as.h"
 #include "models/registry.h"
@@ -91,6 +93,35 @@ std::vector<FoundObject> found_by(const DetectorOutput& output, ClassLoss loss,
       .front();
 }
 
+/// What a detector without a fault finds.
+FoundObjects objects_themselves(const DetectionSet& images) {
+  FoundObjects found;
+  for (std::int64_t i = 0; i < images.size(); ++i) {
+    for (const Annotation& a : images.annotations(i))
+      found.objects.push_back({{i, a.label, a.x, a.y, a.width, a.height, 0.9}, 0});
+  }
+  return found;
+}
+
+/// A set of which every object is a crowd.
+class CrowdsOnly : public ImageSubset<DetectionSet> {
+ public:
+  explicit CrowdsOnly(std::shared_ptr<const DetectionSet> whole)
+      : ImageSubset(whole, {0, 1, 2}, "") {}
+  [[nodiscard]] const std::vector<std::int64_t>& category_ids() const override {
+    return whole().category_ids();
+  }
+  [[nodiscard]] std::vector<Annotation> annotations(std::int64_t index) const override {
+    std::vector<Annotation> all = whole().annotations(index);
+    for (Annotation& object : all) object.crowd = true;
+    return all;
+  }
+  [[nodiscard]] std::int64_t image_id(std::int64_t index) const override { return index; }
+  [[nodiscard]] ImageSize stored_size(std::int64_t index) const override {
+    return whole().stored_size(index);
+  }
+};
+
 }  // namespace
 
 TEST_CASE("objects are relative to their image, without its padding") {
@@ -141,15 +172,63 @@ TEST_CASE("with the focal loss the best pairs of query and class count, the lowe
 
 TEST_CASE("the objects themselves have an average precision of 1") {
   const auto images = scenes(Split::test);
-  std::vector<FoundObject> found;
-  for (std::int64_t i = 0; i < images->size(); ++i) {
-    for (const Annotation& a : images->annotations(i))
-      found.push_back({{i, a.label, a.x, a.y, a.width, a.height, 0.9}, 0});
-  }
+  FoundObjects found = objects_themselves(*images);
+  CHECK(precision_of(found, images).numbers[0] == doctest::Approx(1));
+  found.objects.resize(found.objects.size() / 2);
+  CHECK(precision_of(found, images).numbers[0] < 0.9);
+}
+
+TEST_CASE("objects of images that cannot be read are not missed: AP is that of the others") {
+  const auto images = scenes(Split::test);
+  FoundObjects found = objects_themselves(*images);
+  std::erase_if(found.objects, [](const FoundObject& o) { return o.where.image % 3 == 0; });
+  for (std::int64_t i = 0; i < images->size(); i += 3) found.pass.bad_images.push_back({i, "cut"});
   const AveragePrecision precision = precision_of(found, images);
   CHECK(precision.numbers[0] == doctest::Approx(1));
-  found.resize(found.size() / 2);
-  CHECK(precision_of(found, images).numbers[0] < 0.9);
+  std::int64_t counted = 0, readable = 0;
+  for (const CategoryPrecision& category : precision.categories) counted += category.objects;
+  for (std::int64_t i = 0; i < images->size(); ++i)
+    readable += i % 3 == 0 ? 0 : std::ssize(images->annotations(i));
+  CHECK(counted == readable);
+}
+
+TEST_CASE("without objects AP is no number: a dash in the console, never the best epoch") {
+  const auto crowds = std::make_shared<CrowdsOnly>(scenes(Split::test));
+  auto model = tiny_detector();
+  const Detection task({}, *model);
+  const Scores scores =
+      std::get<Scores>(task.evaluate(crowds, detection_options().evaluation).measured);
+  CHECK(std::isfinite(scores.at(0)));
+  CHECK(std::isnan(scores.at(1)));
+  CHECK(task.info().best_measure().text(scores.at(1)) == "-");
+}
+
+TEST_CASE("the held-out loss is that of all images at once, whatever the batches are") {
+  const auto whole = scenes(Split::test);
+  std::vector<std::int64_t> equal;
+  for (std::int64_t i = 0; i < whole->size(); ++i)
+    if (whole->stored_size(i) == whole->stored_size(0)) equal.push_back(i);
+  REQUIRE(equal.size() >= 3);
+  const auto images = images_of(whole, equal, "");
+  for (const char* const name : {"detr_tiny_scenes", "deformable_detr_tiny_scenes"}) {
+    CAPTURE(name);
+    auto model = tiny_detector(name);
+    const Detection task({}, *model);
+    EvaluateOptions options = detection_options().evaluation;
+    std::vector<double> losses;
+    for (const std::int64_t batch : {1, 2, 3, 64}) {
+      options.batch_size = batch;
+      losses.push_back(std::get<Scores>(task.evaluate(images, options).measured).front());
+      CHECK(losses.back() == doctest::Approx(losses.front()).epsilon(1e-5));
+    }
+    LoaderOptions load = evaluation_loader_options(64, 0);
+    load.rows.pad_multiple = 1;
+    const NoGrad no_grad;
+    Context ctx;
+    Loader loader(images, evaluation_pipeline({}), load);
+    const TaskLoss at_once = task.loss(task.prepare(loader.next(), {}), ctx);
+    CHECK(losses.back() == doctest::Approx(at_once.total.item()).epsilon(1e-5));
+  }
 }
 
 TEST_CASE("results that are written and read back have the same average precision") {
@@ -165,16 +244,16 @@ TEST_CASE("results that are written and read back have the same average precisio
   }
   const std::vector<ScoredBox> read = parse_coco_results(format_coco_results(boxes));
   REQUIRE(read.size() == found.objects.size());
-  const AveragePrecision before = precision_of(found.objects, images);
+  const AveragePrecision before = precision_of(found, images);
   for (std::size_t i = 0; i < read.size(); ++i) {
     const std::int64_t image = found.objects[i].where.image;
     found.objects[i].where = read[i];
     found.objects[i].where.image = image;
   }
-  CHECK(precision_of(found.objects, images).numbers == before.numbers);
+  CHECK(precision_of(found, images).numbers == before.numbers);
 }
 
-TEST_CASE("an evaluation gives COCO's numbers themselves, and the mean loss") {
+TEST_CASE("an evaluation gives COCO's numbers themselves, and the loss") {
   const auto images = scenes(Split::test);
   auto model = tiny_detector();
   const Detection task({}, *model);
@@ -182,9 +261,13 @@ TEST_CASE("an evaluation gives COCO's numbers themselves, and the mean loss") {
   const Scores scores = std::get<Scores>(task.evaluate(images, options).measured);
   const auto size_of = [&](std::int64_t index) { return images->stored_size(index); };
   const FoundObjects found = find_objects(model_as<Detector>(*model), images, options, size_of);
-  const auto numbers = precision_of(found.objects, images).numbers;
-  CHECK(scores.front() == found.loss / static_cast<double>(images->size()));
-  CHECK(std::equal(numbers.begin(), numbers.end(), scores.begin() + 1, scores.end()));
+  const auto numbers = precision_of(found, images).numbers;
+  CHECK(scores.front() == found.loss);
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    CAPTURE(i);
+    if (numbers[i] < 0) CHECK(std::isnan(scores.at(i + 1)));
+    if (numbers[i] >= 0) CHECK(scores.at(i + 1) == numbers[i]);
+  }
 }
 
 /// Scenes of which some cannot be read.

@@ -53,6 +53,8 @@ class Task {
 
   /// Throws if evaluate() cannot measure on these images. Called before the first step.
   virtual void require_evaluable(const Dataset& /*images*/) const {}
+  /// Messages for the user about images that evaluate() will measure on.
+  [[nodiscard]] virtual Notices evaluation_notices(const Dataset& /*images*/) const { return {}; }
   /// Metrics on a data set or a part of it, and the outcome of the pass.
   [[nodiscard]] virtual EvaluationResult evaluate(const std::shared_ptr<const Dataset>& dataset,
                                                   const EvaluateOptions& options) const = 0;

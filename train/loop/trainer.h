@@ -65,7 +65,11 @@ class Trainer : private BatchSource {
   }
   [[nodiscard]] const TaskInfo& task() const { return step_.task().info(); }
   /// The task's messages for the user before the run.
-  [[nodiscard]] Notices notices() const { return step_.task().notices(); }
+  [[nodiscard]] Notices notices() const {
+    Notices all = step_.task().notices();
+    if (data_.test != nullptr) all.add_all(step_.task().evaluation_notices(*data_.test));
+    return all;
+  }
 
   /// Everything in a checkpoint. All processes call it.
   [[nodiscard]] TrainState state();

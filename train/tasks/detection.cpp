@@ -10,7 +10,7 @@
 #include "data/figures/boxes.h"
 #include "data/figures/colormap.h"
 #include "data/figures/generated_pictures.h"
-#include "data/sources/boxes/detection_set.h"
+#include "data/sources/boxes/detection_check.h"
 #include "models/detection/set_loss.h"
 #include "models/model_as.h"
 #include "ops/arithmetic.h"
@@ -205,15 +205,24 @@ std::optional<SetLossDivisors> Detection::divisors_of(const Batch& batch) const 
   return SetLossDivisors{std::max(1.0, objects) * batch.share(), weights * batch.share()};
 }
 
+Notices Detection::evaluation_notices(const Dataset& images) const {
+  Notices notices;
+  if (const auto* const boxes = dynamic_cast<const DetectionSet*>(&images)) {
+    for (const std::string& notice : fovea::evaluation_notices(*boxes, model_.num_queries()))
+      notices.add("test images: ", notice);
+  }
+  return notices;
+}
+
 EvaluationResult Detection::evaluate(const std::shared_ptr<const Dataset>& dataset,
                                      const EvaluateOptions& options) const {
   const auto images = require_boxes(dataset, "detection");
   const FoundObjects found = find_objects(model_, dataset, options, sizes_of(images));
-  Scores scores{found.loss / static_cast<double>(std::max<std::int64_t>(found.pass.samples, 1))};
+  Scores scores{found.loss};
   const bool counts = found.pass.complete && found.pass.nonfinite == 0;
-  const auto numbers = counts ? precision_of(found.objects, dataset).numbers
-                              : std::array<double, kPrecisionNames.size()>{};
-  scores.insert(scores.end(), numbers.begin(), numbers.end());
+  const auto numbers =
+      counts ? precision_of(found, dataset).numbers : std::array<double, kPrecisionNames.size()>{};
+  for (const double number : numbers) scores.push_back(number < 0 ? kNaN : number);
   return {scores, found.pass};
 }
 

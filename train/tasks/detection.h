@@ -18,8 +18,8 @@ struct DetectionOptions {
 /// boxes that cannot be right.
 [[nodiscard]] std::unique_ptr<TaskSettings> detection_settings();
 
-/// An evaluation measures the loss and COCO's twelve numbers, of which -1 says that there are no
-/// objects to average over.
+/// An evaluation measures the loss and COCO's twelve numbers, which are NaN if there are no objects
+/// to average over.
 [[nodiscard]] TaskInfo detection_info();
 
 class Detection : public Task {
@@ -37,6 +37,7 @@ class Detection : public Task {
   [[nodiscard]] TaskLoss loss(const Batch& batch, Context& ctx) const override;
   [[nodiscard]] bool is_unused(const Parameter&) const override { return false; }
   [[nodiscard]] Notices notices() const override { return notices_; }
+  [[nodiscard]] Notices evaluation_notices(const Dataset& images) const override;
   [[nodiscard]] EvaluationResult evaluate(const std::shared_ptr<const Dataset>& dataset,
                                           const EvaluateOptions& options) const override;
   /// The first images, in pairs: with their objects, and below with what is found.

@@ -15,8 +15,9 @@ Notices check_images(const TrainConfig& config, const Model& model, const Datase
   const InitialWeights& weights = config.weights;
   const bool from_nothing =
       weights.finetune.empty() && weights.checkpoint.empty() && weights.backbone.empty();
+  const std::int64_t queries = dynamic_cast<const Detector&>(model).num_queries();
   const DetectionFindings found =
-      check_detection_set(*boxes, {model.info().num_classes, from_nothing});
+      check_detection_set(*boxes, {model.info().num_classes, from_nothing, queries});
   check(found.errors.empty(), config.data.name, ": ", join(found.errors, "; "));
   Notices notices;
   for (const std::string& notice : found.notices) notices.add(notice);

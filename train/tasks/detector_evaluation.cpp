@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <span>
 
 #include "data/sources/boxes/detection_set.h"
@@ -185,9 +186,49 @@ std::vector<Objects> objects_of(const Batch& batch) {
 
 namespace {
 
-/// The numbers of a batch: its loss, and each object's.
-std::vector<double> numbers_of(double loss, const std::vector<FoundObject>& objects) {
-  std::vector<double> numbers{loss};
+/// Sums of the loss's weighted terms over images, and what the terms of a set are divided by.
+struct SetLossSums {
+  double classes = 0, boxes = 0;
+  double objects = 0;        ///< divides the boxes' terms, and the focal loss
+  double class_weights = 0;  ///< divides the softmax's cross-entropy, see SetLossDivisors
+
+  static constexpr std::size_t kCount = 4;
+
+  void add(const double* values) {
+    classes += values[0];
+    boxes += values[1];
+    objects += values[2];
+    class_weights += values[3];
+  }
+  [[nodiscard]] double loss(ClassLoss class_loss) const {
+    const double pairs = std::max(1.0, objects);
+    const double divisor = class_loss == ClassLoss::focal ? pairs : std::max(1e-12, class_weights);
+    return classes / divisor + boxes / pairs;
+  }
+};
+
+SetLossSums loss_sums(const DetectorOutput& output, const std::vector<Objects>& objects,
+                      const SetLossOptions& options) {
+  const SetLossDivisors none;
+  const SetLoss loss = set_loss(output.logits, output.boxes, objects, options, nullptr, &none);
+  const std::vector<double> parts = loss.parts.to_vector();  // class, L1, GIoU of each layer
+  const std::int64_t queries = output.logits.size(2);
+  SetLossSums sums;
+  for (std::size_t i = 0; i < parts.size(); i += 3) {
+    sums.classes += options.class_weight * parts[i];
+    sums.boxes += options.box_weight * parts[i + 1] + options.giou_weight * parts[i + 2];
+  }
+  for (const Objects& there : objects) {
+    const auto matched = static_cast<double>(std::min(there.count(), queries));
+    sums.objects += static_cast<double>(there.count());
+    sums.class_weights += matched + options.eos_coef * (static_cast<double>(queries) - matched);
+  }
+  return sums;
+}
+
+/// The numbers of a batch: the sums of its loss, and each object's.
+std::vector<double> numbers_of(const SetLossSums& loss, const std::vector<FoundObject>& objects) {
+  std::vector<double> numbers{loss.classes, loss.boxes, loss.objects, loss.class_weights};
   for (const auto& [at, query] : objects) {
     numbers.insert(numbers.end(),
                    {static_cast<double>(at.image), static_cast<double>(at.category), at.x, at.y,
@@ -197,10 +238,10 @@ std::vector<double> numbers_of(double loss, const std::vector<FoundObject>& obje
 }
 
 /// Adds a batch's numbers to the results.
-void add_batch(FoundObjects& results, const std::vector<double>& numbers) {
+void add_batch(FoundObjects& results, SetLossSums& loss, const std::vector<double>& numbers) {
   constexpr std::size_t kWidth = 8;
-  results.loss += numbers[0];
-  for (std::size_t i = 1; i < numbers.size(); i += kWidth) {
+  loss.add(numbers.data());
+  for (std::size_t i = SetLossSums::kCount; i < numbers.size(); i += kWidth) {
     const double* const n = numbers.data() + i;
     results.objects.push_back({{static_cast<std::int64_t>(n[0]), static_cast<std::int64_t>(n[1]),
                                 n[2], n[3], n[4], n[5], n[6]},
@@ -221,38 +262,40 @@ FoundObjects find_objects(Detector& model, const std::shared_ptr<const Dataset>&
     const DetectorOutput output = model.forward(batch.there.images, mask, batch.ctx);
     const std::int64_t nonfinite = nonfinite_images(last_layer(output));
     if (nonfinite > 0) return nonfinite;  // neither matched nor ranked
-    double loss_sum = 0;
-    if (host.find("boxes").defined()) {
-      const SetLoss loss = set_loss(output.logits, output.boxes, objects_of(host), loss_options);
-      loss_sum = loss.total.item() * static_cast<double>(batch.host.size());
-    }
+    SetLossSums loss;
+    if (host.find("boxes").defined()) loss = loss_sums(output, objects_of(host), loss_options);
     std::vector<FoundObject> objects;
     for (const auto& image :
          detections_of(output, loss_options.class_loss, batch.host.indices, size_of))
       objects.insert(objects.end(), image.begin(), image.end());
-    numbers.add(numbers_of(loss_sum, objects));
+    numbers.add(numbers_of(loss, objects));
     return nonfinite;
   };
   FoundObjects results;
   results.pass = evaluate_batches(model, dataset, options, measure);
+  SetLossSums loss;
   for (const std::vector<double>& batch : numbers.all(*options.processes))
-    add_batch(results, batch);
+    add_batch(results, loss, batch);
+  results.loss = loss.loss(loss_options.class_loss);
   return results;
 }
 
-AveragePrecision precision_of(const std::vector<FoundObject>& found,
+AveragePrecision precision_of(const FoundObjects& found,
                               const std::shared_ptr<const Dataset>& dataset) {
   const auto images = require_boxes(dataset, "average precision");
+  std::set<std::int64_t> broken;
+  for (const BrokenImage& image : found.pass.bad_images) broken.insert(image.index);
   std::vector<std::int64_t> ids;
   std::vector<TruthBox> truth;
   for (std::int64_t i = 0; i < images->size(); ++i) {
     ids.push_back(images->image_id(i));
+    if (broken.contains(i)) continue;
     for (const Annotation& a : images->annotations(i))
       truth.push_back({ids.back(), a.label, a.x, a.y, a.width, a.height, a.area, a.crowd});
   }
   std::vector<ScoredBox> boxes;
-  boxes.reserve(found.size());
-  for (const FoundObject& object : found) {
+  boxes.reserve(found.objects.size());
+  for (const FoundObject& object : found.objects) {
     boxes.push_back(object.where);
     boxes.back().image = ids.at(static_cast<std::size_t>(object.where.image));
   }

@@ -47,7 +47,9 @@ using StoredSize = std::function<ImageSize(std::int64_t index)>;
 /// The results of a pass over a data set.
 struct FoundObjects {
   std::vector<FoundObject> objects;  ///< by image, best first
-  double loss = 0;  ///< sum over the images of the mean loss of their batch; 0 without boxes
+  /// The loss of all images as of one batch, so that it does not depend on the batches; 0 without
+  /// boxes.
+  double loss = 0;
   EvaluationPass pass;
 };
 
@@ -56,9 +58,9 @@ struct FoundObjects {
                                         const std::shared_ptr<const Dataset>& dataset,
                                         const EvaluateOptions& options, const StoredSize& size_of);
 
-/// COCO's measures of detections on the images of a data set with boxes. Throws Error unless
-/// `dataset` has boxes.
-[[nodiscard]] AveragePrecision precision_of(const std::vector<FoundObject>& found,
+/// COCO's measures of the detections of a pass over a data set with boxes. Objects of images that
+/// could not be read do not count. Throws Error unless `dataset` has boxes.
+[[nodiscard]] AveragePrecision precision_of(const FoundObjects& found,
                                             const std::shared_ptr<const Dataset>& dataset);
 
 }  // namespace fovea

@@ -1,12 +1,14 @@
 // Finds the folder of pictures and the annotation file of a split.
 #include "data/sources/boxes/coco.h"
 
+#include <map>
 #include <string_view>
 #include <utility>
 
 #include "data/sources/files/find_ignoring_case.h"
 #include "engine/base/error.h"
 #include "engine/base/files.h"
+#include "engine/base/lists.h"
 #include "engine/base/text.h"
 
 namespace fovea {
@@ -55,6 +57,22 @@ Coco::Coco(const DatasetOptions& options, Split split)
     names_.push_back("unused " + std::to_string(id));
   for (const CocoCategory& category : file_.categories())
     names_[category.id] = visible_text(category.name);
+  note_pictures_listed_twice();
+}
+
+void Coco::note_pictures_listed_twice() {
+  std::map<std::string_view, std::int64_t> ids;
+  std::vector<std::string> twice;
+  for (const CocoImage& image : file_.images()) {
+    const auto [first, is_new] = ids.emplace(image.file_name, image.id);
+    if (is_new) continue;
+    twice.push_back(
+        concat(visible_text(image.file_name), " (", first->second, " and ", image.id, ")"));
+  }
+  if (twice.empty()) return;
+  notice_ = concat(folder_.string(), ": ", twice.size(),
+                   twice.size() == 1 ? " picture is" : " pictures are",
+                   " listed under two ids, each with a part of the objects: ", first_few(twice));
 }
 
 const CocoImage& Coco::at(std::int64_t index) const {

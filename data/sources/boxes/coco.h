@@ -26,6 +26,7 @@ class Coco : public DetectionSet {
   void list_entry(std::int64_t index, ListEntry& entry) const override;
 
  private:
+  void note_pictures_listed_twice();
   [[nodiscard]] const CocoImage& at(std::int64_t index) const;
 
   std::filesystem::path folder_;

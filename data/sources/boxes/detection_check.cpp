@@ -2,9 +2,11 @@
 #include "data/sources/boxes/detection_check.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "engine/base/error.h"
+#include "engine/base/json.h"
 #include "engine/base/lists.h"
 #include "engine/base/text.h"
 #include "engine/parallel.h"
@@ -15,6 +17,9 @@ namespace {
 // Below this a DETR that starts from random weights hardly learns: its authors trained on 118,000
 // images, and reports of sets under 10,000 agree.
 constexpr std::int64_t kFewImages = 10'000;
+
+// COCO's evaluation counts so many detections of an image.
+constexpr std::int64_t kMostDetections = 100;
 
 bool reaches_beyond(const Annotation& o, ImageSize size) {
   return o.x + o.width > static_cast<double>(size.width) + 1 ||
@@ -27,26 +32,43 @@ bool are_corners(const Annotation& o, ImageSize size) {
          o.height <= static_cast<double>(size.height) + 1;
 }
 
+/// Whether the area is above that of the box and a pixel around it, or a placeholder of 0 or 1.
+bool has_odd_area(const Annotation& o) {
+  constexpr double kSmallBox = 16;  // pixels; an object of one pixel has a smaller box
+  const double box = o.width * o.height;
+  return o.area > (o.width + 2) * (o.height + 2) || (o.area <= 1 && box >= kSmallBox);
+}
+
+void count_object(const Annotation& object, ImageSize size, DetectionCounts& counts) {
+  ++counts.objects;
+  ++counts.by_label.at(static_cast<std::size_t>(object.label));
+  if (reaches_beyond(object, size)) ++counts.beyond;
+  if (object.x < -1 || object.y < -1) ++counts.before;
+  if (are_corners(object, size)) ++counts.corner_like;
+  if (std::max({object.x, object.y, object.width, object.height}) <= 1) ++counts.relative;
+  if (training_boxes({object}, size).empty()) {
+    counts.dropped.push_back(object.id);
+  } else if (has_odd_area(object)) {
+    ++counts.odd_areas;
+  }
+}
+
 void count_image(const DetectionSet& set, std::int64_t index, DetectionCounts& counts) {
-  const std::vector<Annotation> all = set.annotations(index);
   const ImageSize size = set.stored_size(index);
-  const std::int64_t kept = std::ssize(training_boxes(all, size));
-  std::int64_t objects = 0;
-  for (const Annotation& object : all) {
+  const std::int64_t before = counts.objects, dropped = std::ssize(counts.dropped);
+  for (const Annotation& object : set.annotations(index)) {
     if (object.crowd) {
       ++counts.crowds;
-      continue;
+    } else {
+      count_object(object, size, counts);
     }
-    ++objects;
-    ++counts.by_label.at(static_cast<std::size_t>(object.label));
-    if (reaches_beyond(object, size)) ++counts.beyond;
-    if (are_corners(object, size)) ++counts.corner_like;
-    if (std::max({object.x, object.y, object.width, object.height}) <= 1) ++counts.relative;
   }
   ++counts.images;
-  counts.objects += objects;
-  counts.dropped += objects - kept;
+  const auto kept =
+      static_cast<std::size_t>(counts.objects - before - (std::ssize(counts.dropped) - dropped));
   if (kept == 0) ++counts.empty_images;
+  if (kept >= counts.by_count.size()) counts.by_count.resize(kept + 1);
+  ++counts.by_count[kept];
 }
 
 DetectionCounts no_objects(const DetectionSet& set) {
@@ -58,10 +80,14 @@ DetectionCounts no_objects(const DetectionSet& set) {
 void add(DetectionCounts& sum, const DetectionCounts& part) {
   for (const auto count :
        {&DetectionCounts::images, &DetectionCounts::empty_images, &DetectionCounts::objects,
-        &DetectionCounts::crowds, &DetectionCounts::dropped, &DetectionCounts::beyond,
-        &DetectionCounts::corner_like, &DetectionCounts::relative})
+        &DetectionCounts::crowds, &DetectionCounts::beyond, &DetectionCounts::before,
+        &DetectionCounts::corner_like, &DetectionCounts::relative, &DetectionCounts::odd_areas})
     sum.*count += part.*count;
-  for (std::size_t k = 0; k < sum.by_label.size(); ++k) sum.by_label[k] += part.by_label[k];
+  sum.dropped.insert(sum.dropped.end(), part.dropped.begin(), part.dropped.end());
+  for (const auto list : {&DetectionCounts::by_label, &DetectionCounts::by_count}) {
+    if ((sum.*list).size() < (part.*list).size()) (sum.*list).resize((part.*list).size());
+    for (std::size_t k = 0; k < (part.*list).size(); ++k) (sum.*list)[k] += (part.*list)[k];
+  }
 }
 
 /// "1 box", "3 boxes".
@@ -69,6 +95,13 @@ std::string counted(std::int64_t count, const std::string& one, const std::strin
   return std::to_string(count) + " " + (count == 1 ? one : several);
 }
 std::string boxes(std::int64_t count) { return counted(count, "box", "boxes"); }
+
+/// The ids, of many only the first.
+std::string annotations(const std::vector<std::int64_t>& ids) {
+  std::vector<std::string> texts;
+  for (const std::int64_t id : ids) texts.push_back(std::to_string(id));
+  return (ids.size() == 1 ? "annotation " : "annotations ") + first_few(texts);
+}
 
 /// Errors in what the numbers of boxes mean. Of a sound set hardly a box reaches beyond its image.
 void judge_boxes(const DetectionCounts& counts, DetectionFindings& findings) {
@@ -86,9 +119,88 @@ void judge_boxes(const DetectionCounts& counts, DetectionFindings& findings) {
     findings.notices.push_back(concat(boxes(counts.beyond), " of ", counts.objects,
                                       " reach beyond their image and are clipped"));
   }
-  if (counts.dropped > 0) {
-    findings.notices.push_back(concat(boxes(counts.dropped), " of ", counts.objects,
-                                      " have no area inside their image and are left out"));
+  if (counts.before > 0) {
+    findings.notices.push_back(concat(boxes(counts.before), " of ", counts.objects,
+                                      " begin left of their image or above it and are clipped"));
+  }
+  if (!counts.dropped.empty()) {
+    findings.notices.push_back(
+        concat(boxes(std::ssize(counts.dropped)), " of ", counts.objects,
+               " have no area inside their image and are left out: ", annotations(counts.dropped)));
+  }
+}
+
+/// Images with more than so many objects.
+std::int64_t images_above(const DetectionCounts& counts, std::int64_t limit) {
+  std::int64_t images = 0;
+  for (std::int64_t k = limit + 1; k < std::ssize(counts.by_count); ++k)
+    images += counts.by_count[static_cast<std::size_t>(k)];
+  return images;
+}
+
+/// More objects in an image than a detector can find, or than the evaluation counts.
+void note_crowded_images(const DetectionCounts& counts, std::int64_t queries,
+                         std::vector<std::string>& notices) {
+  const std::int64_t most = std::ssize(counts.by_count) - 1;
+  const auto images = [](std::int64_t count) {
+    return counted(count, "image has more", "images have more");
+  };
+  if (queries > 0 && most > queries) {
+    notices.push_back(concat(images(images_above(counts, queries)), " objects, up to ", most,
+                             ", than the model's ", queries, " queries can find; --num-queries ",
+                             most, " or more fits them"));
+  }
+  if (most > kMostDetections) {
+    notices.push_back(concat(images(images_above(counts, kMostDetections)), " objects, up to ",
+                             most, ", than the ", kMostDetections,
+                             " detections of an image that the evaluation counts"));
+  }
+}
+
+void note_odd_areas(const DetectionCounts& counts, std::vector<std::string>& notices) {
+  if (counts.odd_areas == 0) return;
+  notices.push_back(concat(
+      counted(counts.odd_areas, "object has an area", "objects have areas"),
+      " that cannot be right (0, 1 or more than the box): the numbers of small, medium and large ",
+      "objects sort by it"));
+}
+
+/// The name as people read it: without case and blanks.
+std::string plain_name(const std::string& name) {
+  std::string plain = lower_case(name);
+  std::erase_if(plain, [](char c) { return c == ' ' || c == '\t' || c == '_'; });
+  return plain;
+}
+
+/// Categories that a person takes for one.
+void note_like_names(const DetectionSet& set, std::vector<std::string>& notices) {
+  std::map<std::string, std::int64_t> seen;
+  std::vector<std::string> alike;
+  for (const std::int64_t id : set.category_ids()) {
+    const std::string& name = set.class_names().at(static_cast<std::size_t>(id));
+    const auto [first, is_new] = seen.emplace(plain_name(name), id);
+    if (is_new) continue;
+    alike.push_back(concat(in_quotes(set.class_names().at(static_cast<std::size_t>(first->second))),
+                           " (", first->second, ") and ", in_quotes(name), " (", id, ")"));
+  }
+  if (alike.empty()) return;
+  notices.push_back("categories with the same name but for case and blanks count as different: " +
+                    first_few(alike));
+}
+
+/// Outputs of the model that no category uses. Ids from 1 are usual: output 0 is no gap.
+void note_gaps(const std::vector<std::int64_t>& ids, std::vector<std::string>& notices) {
+  const std::int64_t least = ids.front(), greatest = ids.back();
+  const std::int64_t unused = greatest - least + 1 - std::ssize(ids);
+  if (least > 1) {
+    notices.push_back(concat("the category ids begin at ", least, ": outputs 0 to ", least - 1,
+                             " of the model stay unused; ids from 1 in the annotation files make ",
+                             "it smaller"));
+  }
+  if (unused > 0) {
+    notices.push_back(concat("the category ids ", least, " to ", greatest, " have ",
+                             counted(unused, "gap", "gaps"),
+                             ": these outputs of the model stay unused"));
   }
 }
 
@@ -102,12 +214,8 @@ void judge_categories(const DetectionSet& set, const DetectionCounts& counts,
                                      needs.classes, " classes, 0 to ", needs.classes - 1,
                                      "; --num-classes ", greatest + 1, " fits"));
   }
-  const std::int64_t unused = greatest + 1 - std::ssize(ids);
-  if (unused > 0) {
-    findings.notices.push_back(concat("the category ids 0 to ", greatest, " have ",
-                                      counted(unused, "gap", "gaps"),
-                                      ": these outputs of the model stay unused"));
-  }
+  note_gaps(ids, findings.notices);
+  note_like_names(set, findings.notices);
   std::vector<std::string> missing;
   for (const std::int64_t id : ids)
     if (counts.by_label.at(id) == 0) missing.push_back(set.class_names().at(id));
@@ -116,6 +224,11 @@ void judge_categories(const DetectionSet& set, const DetectionCounts& counts,
                                       counted(std::ssize(missing), "category", "categories"), ": ",
                                       first_few(missing)));
   }
+}
+
+std::string crowds_of(const DetectionCounts& counts) {
+  return concat(counts.crowds, " of ", counts.objects + counts.crowds,
+                " objects are crowds or difficult");
 }
 
 }  // namespace
@@ -144,6 +257,11 @@ DetectionFindings check_detection_set(const DetectionSet& set, const DetectorNee
     return findings;
   }
   judge_boxes(counts, findings);
+  if (counts.crowds > 0) {
+    findings.notices.push_back(crowds_of(counts) + " and left out of training");
+  }
+  note_crowded_images(counts, needs.queries, findings.notices);
+  note_odd_areas(counts, findings.notices);
   if (counts.empty_images > 0) {
     findings.notices.push_back(concat(counts.empty_images, " of ", counts.images,
                                       " images have no objects: all of them is background"));
@@ -157,18 +275,32 @@ DetectionFindings check_detection_set(const DetectionSet& set, const DetectorNee
   return findings;
 }
 
+std::vector<std::string> evaluation_notices(const DetectionSet& set, std::int64_t queries) {
+  const DetectionCounts counts = count_objects(set);
+  std::vector<std::string> notices;
+  if (counts.objects == 0) {
+    notices.push_back(concat("none of the ", counts.images, " images has an object",
+                             counts.crowds > 0 ? " besides crowds" : "",
+                             ", so average precision cannot be measured and no epoch is the best"));
+    return notices;
+  }
+  if (counts.crowds > 0) {
+    notices.push_back(crowds_of(counts) + ": whether they are found does not count");
+  }
+  note_crowded_images(counts, queries, notices);
+  note_odd_areas(counts, notices);
+  return notices;
+}
+
 void check_same_categories(const DetectionSet& train, const DetectionSet& test) {
-  if (train.category_ids() == test.category_ids() && train.class_names() == test.class_names())
-    return;
+  const std::vector<std::int64_t>& known = train.category_ids();
   for (const std::int64_t id : test.category_ids()) {
-    const bool known = id < train.classes();
-    check(known && train.class_names()[id] == test.class_names()[id],
+    const bool is_known = std::binary_search(known.begin(), known.end(), id);
+    check(is_known && train.class_names()[id] == test.class_names()[id],
           "the test images have the category ", id, " (", test.class_names()[id],
           "), which in the training images is ",
-          known ? train.class_names()[id] : std::string("missing"));
+          is_known ? train.class_names()[id] : std::string("missing"));
   }
-  fail("the test images have ", test.category_ids().size(), " categories, expected the ",
-       train.category_ids().size(), " of the training images");
 }
 
 }  // namespace fovea

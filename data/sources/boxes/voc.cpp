@@ -111,6 +111,9 @@ std::vector<Annotation> annotations_of(const VocFile& file, const ClassList& cla
   return all;
 }
 
+/// Whether a corner is at pixel 0 of its file, where PASCAL VOC counts from 1.
+bool begins_at_zero(const Annotation& object) { return object.x == -1 || object.y == -1; }
+
 }  // namespace
 
 Voc::Voc(const DatasetOptions& options, Split split)
@@ -129,6 +132,19 @@ Voc::Voc(const DatasetOptions& options, Split split)
     images_.push_back(
         {stem, file.size, annotations_of(file, classes, visible_text(stem) + ".xml", last)});
   }
+  note_boxes_from_zero();
+}
+
+void Voc::note_boxes_from_zero() {
+  std::int64_t from_zero = 0, objects = 0;
+  for (const Image& image : images_) {
+    objects += std::ssize(image.objects);
+    from_zero += std::ranges::count_if(image.objects, begins_at_zero);
+  }
+  if (from_zero == 0) return;
+  notice_ = concat(folder_.string(), ": ", from_zero, " of ", objects,
+                   " boxes begin at pixel 0, but PASCAL VOC counts from 1: if all were counted ",
+                   "from 0, they lie a pixel too far left and above");
 }
 
 const Voc::Image& Voc::at(std::int64_t index) const {

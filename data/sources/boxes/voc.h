@@ -36,6 +36,7 @@ class Voc : public DetectionSet {
     ImageSize size{};
     std::vector<Annotation> objects{};
   };
+  void note_boxes_from_zero();
   [[nodiscard]] const Image& at(std::int64_t index) const;
   [[nodiscard]] std::filesystem::path picture(std::int64_t index) const;
 

@@ -47,7 +47,8 @@ VocObject object_of(const pugi::xml_node& node, const std::string& context) {
   object.y = number_in(box, "ymin", context) - 1;
   object.width = number_in(box, "xmax", context) - object.x;
   object.height = number_in(box, "ymax", context) - object.y;
-  object.difficult = node.child("difficult").child_value() == std::string_view("1");
+  const std::string difficult = lower_case(node.child("difficult").child_value());
+  object.difficult = difficult == "1" || difficult == "true";
   return object;
 }
 

@@ -12,7 +12,7 @@ namespace fovea {
 struct VocObject {
   std::string name{};
   double x = 0, y = 0, width = 0, height = 0;  ///< in pixels from the image's corner
-  bool difficult = false;
+  bool difficult = false;                      ///< written as 1 or, by Python's tools, True
 };
 
 struct VocFile {
