@@ -139,6 +139,7 @@ struct DatasetOptions {
   std::filesystem::path data_dir{};  ///< empty: $FOVEA_DATA or, if unset, ./datasets
   std::uint64_t seed = 0;            ///< seed of the built-in set and of scenes
   std::int64_t scene_side = 64;      ///< side of scenes, in pixels
+  double depth_scale = 1000;         ///< of depth_pairs: values of a map per metre
 
   // For data sets of photographs: folder, tar, pack.
   std::string train_split{}, val_split{};  ///< below data_dir; empty: the usual names
@@ -147,9 +148,9 @@ struct DatasetOptions {
   std::filesystem::path class_map{};   ///< a file with one class name per line, in label order
   std::string index_cache{};  ///< folder for index files, or "none"; empty: the user's cache folder
 
-  bool labelled = true;  ///< false: pictures without class folders are accepted
   ExifOrientation exif_orientation = ExifOrientation::ignore;  ///< of picture files
 
+  bool labelled = true;  ///< false: pictures without class folders are accepted
 
   // For all data sets.
   double val_fraction = 0;  ///< fraction of each class's training images used as test images

@@ -2,8 +2,10 @@
 #include "report/depth_report.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "engine/base/csv.h"
 #include "engine/base/json.h"
@@ -40,15 +42,41 @@ std::string name_in_table(const ProtocolRow& row) {
   return row.predictor == "model" ? row.of.checkpoint : "  " + row.predictor;
 }
 
-std::vector<DepthProtocol> distinct_protocols(std::span<const EvaluatedDepth> models) {
-  std::vector<DepthProtocol> distinct;
+std::string shown(double number, int digits) {
+  return std::isnan(number) ? "-" : fixed_text(number, digits);
+}
+
+/// A line about a protocol for below the table.
+struct ProtocolLine {
+  std::string name, description;
+  double least_share = 100, most_share = 0;  ///< of pixels that count, in percent, over the models
+};
+
+std::vector<ProtocolLine> protocol_lines(std::span<const EvaluatedDepth> models) {
+  std::vector<ProtocolLine> lines;
   for (const EvaluatedDepth& m : models) {
-    for (const DepthProtocol& protocol : m.protocols) {
-      if (std::find(distinct.begin(), distinct.end(), protocol) == distinct.end())
-        distinct.push_back(protocol);
+    const auto pixels = static_cast<double>(m.results.pass.samples * m.size.height * m.size.width);
+    for (std::size_t i = 0; i < m.protocols.size(); ++i) {
+      const ProtocolLine own{to_text(m.protocols[i], m.limit), description(m.protocols[i])};
+      auto line = std::find_if(lines.begin(), lines.end(), [&](const ProtocolLine& known) {
+        return known.name == own.name && known.description == own.description;
+      });
+      if (line == lines.end()) line = lines.insert(line, own);
+      const double counted = m.results.protocols[i].model.pixels;
+      const double share = pixels > 0 ? 100 * counted / pixels : 0;
+      line->least_share = std::min(line->least_share, share);
+      line->most_share = std::max(line->most_share, share);
     }
   }
-  return distinct;
+  return lines;
+}
+
+std::string text_of(const ProtocolLine& line) {
+  const std::string from = percent_text(line.least_share), to = percent_text(line.most_share);
+  const std::string counted = line.most_share == 0
+                                  ? "no pixel counts"
+                                  : (from == to ? to : from + " to " + to) + " of the pixels count";
+  return line.name + ": " + line.description + "; " + counted + "\n";
 }
 
 }  // namespace
@@ -59,17 +87,16 @@ std::string depth_table(std::span<const EvaluatedDepth> models) {
                                               "d3 %"}};
   for_each_row(models, [&](const ProtocolRow& row) {
     std::vector<std::string>& cells = rows.emplace_back(
-        std::vector{name_in_table(row), to_text(row.protocol), to_string(row.of.size),
+        std::vector{name_in_table(row), to_text(row.protocol, row.of.limit), to_string(row.of.size),
                     std::to_string(row.of.results.pass.samples)});
     const DepthMeasures measures = row.sums.measures();
     for (std::size_t i = 0; i < measures.size(); ++i) {
       const bool is_share = i >= kDelta1;
-      cells.push_back(is_share ? fixed_text(100 * measures[i], 2) : fixed_text(measures[i], 4));
+      cells.push_back(is_share ? shown(100 * measures[i], 2) : shown(measures[i], 4));
     }
   });
   std::string text = text_table(rows, "ll");
-  for (const DepthProtocol& each : distinct_protocols(models))
-    text += to_text(each) + ": " + description(each) + "\n";
+  for (const ProtocolLine& line : protocol_lines(models)) text += text_of(line);
   return text;
 }
 
@@ -81,8 +108,9 @@ std::string depth_csv(std::span<const EvaluatedDepth> models) {
     const EvaluatedDepth& m = row.of;
     csv.cell(m.checkpoint).cell(m.model).cell(m.dataset).cell(m.size.height).cell(m.size.width);
     csv.cell(m.results.pass.samples).cell(m.results.pass.bad_images.size());
-    csv.cell(to_text(row.protocol)).cell(row.predictor);
-    for (const double measure : row.sums.measures()) csv.cell(measure);
+    csv.cell(to_text(row.protocol, row.of.limit)).cell(row.predictor);
+    for (const double measure : row.sums.measures())
+      csv.cell(std::isnan(measure) ? std::nullopt : std::optional(measure));
     csv.cell(row.sums.pixels).end_row();
   });
   return csv.text();
@@ -98,14 +126,14 @@ std::string depth_json(std::span<const EvaluatedDepth> models) {
                {"height", m.size.height},
                {"width", m.size.width},
                {"images", m.results.pass.samples},
-               {"loss", m.results.loss()},
-               {"protocol", to_text(row.protocol)},
+               {"protocol", to_text(row.protocol, row.of.limit)},
                {"description", description(row.protocol)},
                {"predictor", row.predictor},
                {"pixels", row.sums.pixels}};
     const DepthMeasures measures = row.sums.measures();
+    if (!std::isnan(m.results.loss())) entry["loss"] = m.results.loss();
     for (std::size_t i = 0; i < measures.size(); ++i)
-      entry[std::string(kDepthMeasureNames[i])] = measures[i];
+      if (!std::isnan(measures[i])) entry[std::string(kDepthMeasureNames[i])] = measures[i];
     entry["bad_images"] = json::array();
     for (const BrokenImage& image : m.results.pass.bad_images)
       entry["bad_images"].push_back(image.message);

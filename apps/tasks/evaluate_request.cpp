@@ -52,10 +52,14 @@ Fields fields_of(EvaluateRequest& r) {
       "shape-bias", &r.shape_bias,
       "measure whether shape or texture decides when they conflict: a folder of "
       "SHAPE/SHAPEn-TEXTUREm.png, or builtin: drawn images, for models of the builtin data set");
-  FieldGroup(fields, "Depth models")
-      .add("protocol", &r.protocol,
-           "protocols separated by commas (default: full), each of words joined by +: full or "
-           "eigen (crop), filled or raw, median (aligned), least=METRES, most=METRES");
+  FieldGroup depth(fields, "Depth models");
+  depth.add("protocol", &r.protocol,
+            "protocols separated by commas (default: full), each of words joined by +: full or "
+            "eigen (crop), filled or raw, median (aligned), least=METRES, most=METRES or most=none "
+            "(default: as in training)");
+  depth.number("depth-scale", &r.depth_scale,
+               "depth_pairs: values of a depth map per metre (default: as in training)",
+               {1e-3, 1e6});
   FieldGroup run(fields, "Run");
   run.add("output", &r.output,
           "folder for tables and figures (default: next to the weights; none for several models or "
@@ -67,11 +71,11 @@ Fields fields_of(EvaluateRequest& r) {
   run.choice("precision", &r.precision, "precision of the activations", {"f32", "bf16"});
   run.number("threads", &r.threads, "compute threads; 0: all", {0, 1024});
   add_load_fields(fields, r.load);
+  add_orientation_field(fields, *r.load.images);
   return fields;
 }
 
 std::vector<std::string> EvaluateRequest::sizes() const {
-  add_orientation_field(fields, *r.load.images);
   const std::string& text = load.img_size;
   std::vector<std::string> parts = split_text(text, ',');
   if (parts.empty()) return {""};
@@ -102,11 +106,12 @@ DatasetOptions EvaluateRequest::images_of(const LoadedModel& trained) const {
         ": does not record its training data set; add --dataset");
   options.data_dir = same_place ? own.data_dir : std::filesystem::path(data_dir);
   options.class_map = class_map;
+  options.exif_orientation = trained.info.exif_orientation;
   options.val_fraction = val_fraction.value_or(same_set && !names_split ? own.val_fraction : 0);
   options.val_rule = own.val_rule;
   options.val_seed = own.val_seed;
   options.scene_side = own.scene_side;
-  options.exif_orientation = trained.info.exif_orientation;
+  options.depth_scale = depth_scale.value_or(same_set ? own.depth_scale : options.depth_scale);
   const auto inherit = [&](auto member) {
     if ((options.*member).empty()) options.*member = own.*member;
   };

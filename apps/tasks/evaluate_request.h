@@ -20,6 +20,7 @@ struct EvaluateRequest {
   LoadRequest load;
   DatasetOptions data{.name = ""};     ///< without a name: the one that the model was trained on
   std::optional<double> val_fraction;  ///< empty: as in the run
+  std::optional<double> depth_scale;   ///< empty: as in the run
   std::string split = "val", data_dir, class_map, output, csv, json, logits, shape_bias;
   std::string precision = "f32", on_bad_image = "stop";
   std::string protocol;  ///< of depth models, see parse_protocols(); empty: the usual one

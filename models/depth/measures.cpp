@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "engine/base/error.h"
 
@@ -61,8 +62,9 @@ DepthSums& DepthSums::operator+=(const DepthSums& other) {
 }
 
 DepthMeasures DepthSums::measures() const {
-  if (pixels == 0) return {};
   DepthMeasures means{};
+  means.fill(std::numeric_limits<double>::quiet_NaN());
+  if (pixels == 0) return means;
   for (std::size_t i = 0; i < sums.size(); ++i) means[i] = sums[i] / pixels;
   means[kRmse] = std::sqrt(means[kRmse]);
   means[kImageRmse] = sums[kImageRmse] / pictures;

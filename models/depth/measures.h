@@ -36,7 +36,7 @@ struct DepthSums {
   double pixels = 0, pictures = 0;
 
   DepthSums& operator+=(const DepthSums& other);
-  /// Shares are in [0, 1]. All are 0 if no pixel counted.
+  /// Shares are in [0, 1]. All are NaN if no pixel counted.
   [[nodiscard]] DepthMeasures measures() const;
   [[nodiscard]] std::vector<double> to_vector() const;
   /// Inverse of to_vector(), from kDepthSums values.

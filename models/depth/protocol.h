@@ -31,7 +31,9 @@ inline constexpr auto kNames<DepthSource> =
 /// Depths in metres.
 struct DepthProtocol {
   DepthCrop crop = DepthCrop::none;
-  double least = 1e-3, most = 10;  ///< pixels of other depths do not count; predictions are clipped
+  /// Pixels of other depths do not count, and predictions are clipped. Without an upper limit
+  /// `most` is infinite.
+  double least = 1e-3, most = 10;
   DepthSource source = DepthSource::filled;
   bool median = false;  ///< scale each prediction to the median of the picture's depth
 
@@ -41,12 +43,16 @@ struct DepthProtocol {
 };
 
 /// Reads words joined by "+", in any order: full or eigen, filled or raw, median, least=M, most=M
-/// ("eigen+raw+most=8"). Throws Error naming the first wrong word.
-[[nodiscard]] DepthProtocol parse_protocol(std::string_view text);
+/// ("eigen+raw+most=8") or most=none. Without a word most=, `most` is the limit. Throws Error
+/// naming the first wrong word.
+[[nodiscard]] DepthProtocol parse_protocol(std::string_view text,
+                                           double most = DepthProtocol{}.most);
 /// Reads protocols separated by commas. Throws if one is empty or stands there twice.
-[[nodiscard]] std::vector<DepthProtocol> parse_protocols(std::string_view text);
-/// The shortest text that parse_protocol() reads: "full", "eigen+median".
-[[nodiscard]] std::string to_text(const DepthProtocol& protocol);
+[[nodiscard]] std::vector<DepthProtocol> parse_protocols(std::string_view text,
+                                                         double most = DepthProtocol{}.most);
+/// The shortest text that parse_protocol() reads with the limit `most`: "full", "eigen+median".
+[[nodiscard]] std::string to_text(const DepthProtocol& protocol,
+                                  double most = DepthProtocol{}.most);
 /// A sentence for under a table.
 [[nodiscard]] std::string description(const DepthProtocol& protocol);
 

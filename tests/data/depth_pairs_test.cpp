@@ -85,6 +85,44 @@ TEST_CASE("one folder of pairs is divided by val_fraction") {
   CHECK(open_pairs(folder.path(), Split::test, 0.25)->size() == 1);
 }
 
+TEST_CASE("pairs without a validation part are told how to divide them, not called classes") {
+  const TemporaryFolder folder;
+  for (int i = 0; i < 4; ++i) write_pair(folder / "one", std::to_string(i), i);
+  write_pair(folder / "two/train", "a", 0);
+  for (const char* const root : {"one", "two"}) {
+    CAPTURE(root);
+    const Split missing = std::string(root) == "one" ? Split::train : Split::test;
+    const std::string error = pairs_error(folder / root, missing);
+    CHECK(contains(error, "--val-fraction 0.1 holds out a tenth of the pairs"));
+    CHECK(!contains(error, "class"));
+  }
+  fs::create_directories(folder / "none");
+  const std::string error = pairs_error(folder / "none");
+  CHECK(contains(error, "each with rgb/NAME.png or .jpg and depth/NAME.png"));
+  CHECK(!contains(error, "class"));
+  const auto held_out = open_pairs(folder / "one", Split::test, 0.25);
+  CHECK(held_out->notice() == "--val-fraction 0.25 holds out 1 of 4 images for validation");
+}
+
+TEST_CASE("a scale turns values into metres, and the greatest value is unknown and noted") {
+  const TemporaryFolder folder;
+  write_pair(folder / "train", "a", 0);
+  write_pair(folder / "train", "b", 1);
+  DatasetOptions options = photographs(folder.path(), "depth_pairs");
+  CHECK(open_dataset(options, Split::train)->notice().empty());
+  Image map(20, 31, {PixelType::u16, 1});
+  *map.values<std::uint16_t>(0, 0) = 65535;
+  *map.values<std::uint16_t>(0, 1) = 512;
+  write_png(folder / "train/depth/a.png", map);
+  options.depth_scale = 256;
+  const auto set = open_dataset(options, Split::train);
+  const Sample sample = set->get(0);
+  const Image& metres = sample.targets.maps.at(0).values;
+  CHECK(*metres.values<float>(0, 0) == 0);
+  CHECK(*metres.values<float>(0, 1) == 2);
+  CHECK(contains(set->notice(), "1 of 2 depth maps looked at hold 65535, which counts as unknown"));
+}
+
 TEST_CASE("pairs that do not fit are refused") {
   const TemporaryFolder folder;
   const fs::path root = folder.path(), split = root / "train";

@@ -31,8 +31,8 @@ std::vector<float> values(const Image& map) {
 
 #if FOVEA_HAS_PNG
 TEST_CASE("a depth map keeps all 16 bits on disk") {
-  // Millimetres whose high and low bytes differ: 1, 255, 256, 0x1234 and the greatest.
-  const Image map = depth_map({0, 0.001F, 0.255F, 0.256F, 4.660F, 65.535F}, 2);
+  // Millimetres whose high and low bytes differ: 1, 255, 256, 0x1234 and the greatest known one.
+  const Image map = depth_map({0, 0.001F, 0.255F, 0.256F, 4.660F, 65.534F}, 2);
   const std::string file = encode_depth_png(map);
   const Image stored = decode_image(as_u8(file), "x.png", DecodeOptions{.as_stored = true});
   REQUIRE(stored.format == PixelFormat{PixelType::u16, 1});
@@ -40,6 +40,18 @@ TEST_CASE("a depth map keeps all 16 bits on disk") {
   CHECK(*stored.values<std::uint16_t>(0, 2) == 255);
   CHECK(*stored.values<std::uint16_t>(1, 1) == 0x1234);
   CHECK(decode_depth_png(as_u8(file), "x.png") == map);
+}
+
+TEST_CASE("the greatest value is unknown, as 0 is, and a scale turns values into metres") {
+  Image stored(1, 4, {PixelType::u16, 1});
+  const std::vector<std::uint16_t> numbers{0, 65535, 5120, 65534};
+  std::copy(numbers.begin(), numbers.end(), stored.values<std::uint16_t>(0, 0));
+  const std::string file = encode_png(stored);
+  const auto read = [&](double scale) {
+    return values(decode_depth_png(as_u8(file), "x.png", kMaxPixels, scale));
+  };
+  CHECK(read(256) == std::vector<float>{0, 0, 20, 65534.0F / 256});
+  CHECK(read(5000) == std::vector<float>{0, 0, 1.024F, 13.1068F});
 }
 
 TEST_CASE("pictures that are no depth maps are refused by name") {
@@ -62,7 +74,7 @@ TEST_CASE("pictures that are no depth maps are refused by name") {
 
 TEST_CASE("metres become millimetres, rounded, up to the greatest") {
   const Image stored = millimetres(depth_map({0, 0.0004F, 0.0006F, 1.2344F, 1.2346F, 65.6F, 1e9F}));
-  const std::vector<std::uint16_t> expected{0, 0, 1, 1234, 1235, 65535, 65535};
+  const std::vector<std::uint16_t> expected{0, 0, 1, 1234, 1235, 65534, 65534};
   const auto* first = stored.values<std::uint16_t>(0, 0);
   CHECK(std::vector<std::uint16_t>(first, first + 7) == expected);
   CHECK(values(depth_map({1, 2}))[1] == 2);

@@ -56,7 +56,7 @@ TEST_CASE("a picture without known depth changes no measure") {
   const DepthMeasures before = sums.measures();
   sums += measure_depth({}, row(predicted), row(unknown));
   CHECK(sums.measures() == before);
-  CHECK(DepthSums().measures() == DepthMeasures{});
+  for (const double nothing : DepthSums().measures()) CHECK(std::isnan(nothing));
 }
 
 TEST_CASE("predictions are clipped, and depths out of range do not count") {

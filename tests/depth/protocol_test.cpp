@@ -35,7 +35,7 @@ TEST_CASE("wrong protocols say what is wrong and what is known") {
            {"full+", "got an empty word"},
            {"least=9+most=2", "from 9 to 2 m, expected 0 < least < most"},
            {"least=0", "0 < least"},
-           {"most=inf", ""},
+           {"most=inf", "most=METRES or most=none"},
            {"full,", "separated by commas"},
            {"full,filled", "got full twice"}}) {
     const std::string word = text;
@@ -67,6 +67,20 @@ TEST_CASE("a description names everything that makes numbers differ") {
     CAPTURE(part);
     CHECK(text.find(part) != std::string::npos);
   }
+}
+
+TEST_CASE("a protocol without an upper limit counts every known depth") {
+  const DepthProtocol far = parse_protocol("eigen+most=none");
+  CHECK(far.counts(500));
+  CHECK(!far.counts(0));
+  CHECK(to_text(far) == "eigen+most=none");
+  CHECK(parse_protocol(to_text(far)) == far);
+  CHECK(description(far).find("from 0.001 m on;") != std::string::npos);
+  CHECK(parse_protocol("eigen", far.most) == far);
+  CHECK(to_text(far, far.most) == "eigen");
+  CHECK(to_text(parse_protocol("eigen"), far.most) == "eigen+most=10");
+  CHECK(parse_protocol("eigen+most=80", far.most).most == 80);
+  CHECK(parse_protocols("full,eigen", far.most)[1] == far);
 }
 
 }  // namespace fovea

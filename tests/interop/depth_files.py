@@ -276,8 +276,8 @@ def check_pairs(checks):
     for split, names in {"train": ["b", "a", "room/1"], "test": ["c"]}.items():
         for i, name in enumerate(names):
             picture = random.integers(0, 256, (7, 5, 3), dtype=np.uint8)
-            depth = random.integers(0, 65536, (7, 5), dtype=np.uint16)
-            depth[0, :4] = [0, 1, 255, 65535]
+            depth = random.integers(0, 65535, (7, 5), dtype=np.uint16)
+            depth[0, :4] = [0, 1, 255, 65534]
             for kind in ["rgb", "depth"]:
                 (folder / split / kind / name).parent.mkdir(parents=True, exist_ok=True)
             Image.fromarray(picture).save(folder / split / "rgb" / f"{name}.png")

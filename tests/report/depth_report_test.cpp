@@ -67,4 +67,20 @@ TEST_CASE("CSV and JSON have a row for each row of the table") {
   CHECK(rows[3]["protocol"] == "eigen+median");
 }
 
+TEST_CASE("the share of pixels that count stands below the table; without any there are dashes") {
+  std::vector<EvaluatedDepth> models{evaluated_depth()};
+  models[0].size = {2, 2};
+  models[0].results.pass.samples = 1;  // 2 of 4 pixels count
+  CHECK(depth_table(models).find("; 50.00 % of the pixels count\n") != std::string::npos);
+  for (DepthComparison& sums : models[0].results.protocols) sums = {};
+  const std::string table = depth_table(models);
+  CHECK(table.find("; no pixel counts\n") != std::string::npos);
+  CHECK(table.find("nan") == std::string::npos);
+  CHECK(table.find(" - ") != std::string::npos);
+  CHECK(depth_csv(models).find("nan") == std::string::npos);
+  const auto row = nlohmann::json::parse(depth_json(models))["results"][0];
+  CHECK(row["pixels"] == 0);
+  CHECK(!row.contains("rmse"));
+}
+
 }  // namespace fovea

@@ -16,6 +16,7 @@
 #include "tests/train/drawn_planes.h"
 #include "train/loop/evaluation_pass.h"
 #include "train/start/resolve.h"
+#include "train/tasks/depth_sample.h"
 
 namespace fovea {
 namespace {
@@ -86,6 +87,35 @@ TEST_CASE("depth's evaluation adds up over parts of a data set") {
     check_halves(DepthEstimation(*model, {}, train.get()), drawn_planes(24, 2),
                  depth_options().evaluation);
   }
+}
+
+TEST_CASE("where no pixel counts there is no RMSE: it is noted before, and never the best") {
+  const auto model = tiny_depth_model();
+  const auto train = drawn_planes(8, 1), test = drawn_planes(24, 2);
+  const DepthEstimation task(*model, parse_protocol("least=100+most=200"), train.get());
+  const std::vector<std::string> notes = task.evaluation_notices(*test).texts();
+  REQUIRE(notes.size() == 1);
+  CHECK(notes[0].find("no pixel of the 16 maps looked at counts") != std::string::npos);
+  const EvaluationResult result = task.evaluate(test, depth_options().evaluation);
+  CHECK(std::isnan(score(task, result, "rmse")));
+  CHECK(std::isfinite(score(task, result, "loss")));
+  CHECK(DepthEstimation(*model, parse_protocol("full"), train.get())
+            .evaluation_notices(*test)
+            .texts()
+            .empty());
+}
+
+TEST_CASE("a look at a few maps gives the range of depths and the share that is known") {
+  const auto images = drawn_planes(24, 2);
+  const DepthSample sample = sample_depths(*images, parse_protocol("most=5"));
+  CHECK(sample.maps == 16);
+  CHECK(sample.pixels == 16 * images->image_size().height * images->image_size().width);
+  CHECK(sample.known < sample.pixels);  // there are holes
+  CHECK(sample.counted < sample.known);
+  CHECK(sample.counted > 0);
+  CHECK(sample.least >= 2);
+  CHECK(sample.most <= 8);
+  CHECK(range_text(sample).find(" m, ") != std::string::npos);
 }
 
 TEST_CASE("an evaluation measures the outputs and the loss of the model") {
@@ -228,6 +258,18 @@ TEST_CASE("the default run trains on rooms, and its settings are checked") {
   };
   check_error([&] { with_protocol("egen"); }, "--protocol: got egen");
   CHECK_NOTHROW(with_protocol("eigen+median"));
+}
+
+TEST_CASE("a new run on own pairs has no upper limit of depth unless it sets one") {
+  const auto protocol = [](const std::vector<Setting>& given) {
+    TrainConfig config = resolve_run(given, {TaskKind::depth, "rooms", "rooms"}).config;
+    return field_text(find_field(fields_of(config), "protocol", ""));
+  };
+  CHECK(protocol({}) == "full");
+  CHECK(protocol({{"dataset", "depth_pairs"}}) == "full+most=none");
+  CHECK(protocol({{"dataset", "depth_pairs"}, {"protocol", "eigen+median"}}) ==
+        "eigen+median+most=none");
+  CHECK(protocol({{"dataset", "depth_pairs"}, {"protocol", "full+most=80"}}) == "full+most=80");
 }
 
 }  // namespace fovea

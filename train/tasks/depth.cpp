@@ -2,6 +2,8 @@
 #include "train/tasks/depth.h"
 
 #include <algorithm>
+#include <limits>
+#include <utility>
 
 #include "data/figures/colormap.h"
 #include "data/figures/contact_sheet.h"
@@ -10,6 +12,7 @@
 #include "models/model_as.h"
 #include "ops/view.h"
 #include "train/loop/evaluation_pass.h"
+#include "train/tasks/depth_sample.h"
 
 namespace fovea {
 namespace {
@@ -62,11 +65,13 @@ TaskInfo depth_info() {
   return info;
 }
 
-DepthEstimation::DepthEstimation(Model& model, const DepthProtocol& protocol, const Dataset* images)
+DepthEstimation::DepthEstimation(Model& model, const DepthProtocol& protocol, const Dataset* images,
+                                 Notices notices)
     : model_(model_as<DepthTransformer>(model)),
       protocol_(protocol),
       images_(images),
-      info_(depth_info()) {
+      info_(depth_info()),
+      notices_(std::move(notices)) {
   if (images != nullptr) require_depths(*images);
 }
 
@@ -93,6 +98,18 @@ void DepthEstimation::require_evaluable(const Dataset& images) const {
   require_depths(images, {protocol_});
 }
 
+Notices DepthEstimation::evaluation_notices(const Dataset& images) const {
+  Notices notices;
+  const DepthSample sample = sample_depths(images, protocol_);
+  if (sample.maps == 0 || sample.counted > 0) return notices;
+  const std::string why = sample.known == 0 ? "has a known depth"
+                                            : "counts by the protocol " + to_text(protocol_) +
+                                                  ", of depths of " + range_text(sample);
+  notices.add("test images: no pixel of the ", sample.maps, " maps looked at ", why,
+              "; without any there is no RMSE and no best epoch");
+  return notices;
+}
+
 EvaluationResult DepthEstimation::evaluate(const std::shared_ptr<const Dataset>& dataset,
                                            const EvaluateOptions& options) const {
   const DepthResults results =
@@ -106,7 +123,7 @@ EvaluationResult DepthEstimation::evaluate(const std::shared_ptr<const Dataset>&
 Scores DepthEstimation::from_sums(const ScoreSums& sums) const {
   const std::span<const double> values(sums.values);
   const DepthComparison found = DepthComparison::from(values.subspan(kLossSums));
-  Scores scores{values[1] > 0 ? values[0] / values[1] : 0};
+  Scores scores{values[1] > 0 ? values[0] / values[1] : std::numeric_limits<double>::quiet_NaN()};
   const DepthMeasures model = found.model.measures();
   for (std::size_t i = 0; i < model.size(); ++i)
     scores.push_back(i >= kDelta1 ? 100 * model[i] : model[i]);

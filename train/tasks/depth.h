@@ -22,8 +22,9 @@ namespace fovea {
 class DepthEstimation : public Task {
  public:
   /// Throws unless the model is a depth model and the images, if there are any, have depths. The
-  /// baselines are those of `images`, which must outlive the task.
-  DepthEstimation(Model& model, const DepthProtocol& protocol, const Dataset* images);
+  /// baselines are those of `images`, which must outlive the task. `notices` are about them.
+  DepthEstimation(Model& model, const DepthProtocol& protocol, const Dataset* images,
+                  Notices notices = {});
 
   [[nodiscard]] const TaskInfo& info() const override { return info_; }
   [[nodiscard]] Batch prepare(Batch batch, const BatchPlace&) const override { return batch; }
@@ -32,6 +33,9 @@ class DepthEstimation : public Task {
   [[nodiscard]] TaskLoss loss(const Batch& batch, Context& ctx) const override;
   [[nodiscard]] bool is_unused(const Parameter&) const override { return false; }
   void require_evaluable(const Dataset& images) const override;
+  [[nodiscard]] Notices notices() const override { return notices_; }
+  /// Says if no pixel of a few maps counts.
+  [[nodiscard]] Notices evaluation_notices(const Dataset& images) const override;
   /// The sums are DepthResults::sums of the task's protocol.
   [[nodiscard]] EvaluationResult evaluate(const std::shared_ptr<const Dataset>& dataset,
                                           const EvaluateOptions& options) const override;
@@ -47,6 +51,7 @@ class DepthEstimation : public Task {
   DepthProtocol protocol_;
   const Dataset* images_;
   TaskInfo info_;
+  Notices notices_;
   mutable std::once_flag measured_;  ///< guards baselines_
   mutable std::optional<DepthBaselines> baselines_;
 };

@@ -2,6 +2,7 @@
 #include "train/tasks/depth_evaluation.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "data/geometry/transforms.h"
 #include "engine/base/error.h"
@@ -101,6 +102,14 @@ DepthResults DepthResults::from(std::span<const double> values) {
   for (std::size_t at = 2; at < values.size(); at += kDepthComparisonSums)
     results.protocols.push_back(DepthComparison::from(values.subspan(at, kDepthComparisonSums)));
   return results;
+}
+
+double DepthResults::loss() const {
+  return loss_weight > 0 ? loss_sum / loss_weight : std::numeric_limits<double>::quiet_NaN();
+}
+
+const DenseMap* find_depth(const Sample& sample, DepthSource source) {
+  return find_map(sample, source == DepthSource::filled ? kDepth : kRawDepth);
 }
 
 Tensor depths_of(const Batch& batch, DepthSource source) {

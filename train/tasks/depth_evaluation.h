@@ -28,8 +28,8 @@ struct DepthResults {
   /// All sums as one list, and back.
   [[nodiscard]] std::vector<double> to_vector() const;
   [[nodiscard]] static DepthResults from(std::span<const double> values);
-  /// The loss on the whole set.
-  [[nodiscard]] double loss() const { return loss_weight > 0 ? loss_sum / loss_weight : 0; }
+  /// The loss on the whole set; NaN if no depth is known.
+  [[nodiscard]] double loss() const;
 };
 
 /// Evaluates the model on images with depths at the model's size. Throws Error unless the data set
@@ -49,6 +49,9 @@ inline constexpr std::int64_t kBaselinePictures = 2048;
 
 /// Depths [B, H, W] of a batch by a protocol's source. Throws if the batch has none.
 [[nodiscard]] Tensor depths_of(const Batch& batch, DepthSource source);
+
+/// The sample's map of depths by a protocol's source; null if it has none.
+[[nodiscard]] const DenseMap* find_depth(const Sample& sample, DepthSource source);
 
 /// Throws unless the data set's first sample has the maps that the protocols need, and "depth".
 void require_depths(const Dataset& dataset, const std::vector<DepthProtocol>& protocols = {});

@@ -1,6 +1,7 @@
 // Pairs the files of two folders by their names.
 #include "data/sources/dense/depth_pairs.h"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -40,15 +41,48 @@ std::vector<std::pair<std::string, std::string>> files_below(const fs::path& fol
   return files;
 }
 
+/// Explains how to lay out or divide the pairs.
+[[noreturn]] void fail_without_pairs(const DatasetOptions& options, Split split) {
+  const bool is_one = holds_pairs(options.data_dir);
+  const bool has_train = holds_pairs(find_split_folder(options, Split::train));
+  const bool is_named = !wanted_split(options, split).empty();
+  if (!is_folder(options.data_dir) || is_named) fail_without_split(options, split);
+  const std::string name = split == Split::train ? "train" : "val";
+  check(!is_one && !has_train, options.data_dir.string(), ": has no folder ", name,
+        "; --val-fraction 0.1 holds out a tenth of the pairs in ",
+        is_one ? "rgb/ and depth/" : "train/", " for validation, ", split_flag(split),
+        " FOLDER sets another folder");
+  fail(options.data_dir.string(), ": has no folder ", name, " with rgb/ and depth/; expected ",
+       "train/ and val/, each with rgb/NAME.png or .jpg and depth/NAME.png, or rgb/ and depth/ ",
+       "with --val-fraction 0.1");
+}
+
+/// Whether a map has the greatest value of 16 bits. A damaged one is reported when it is needed.
+bool holds_greatest_value(const fs::path& path) {
+  try {
+    const Image map =
+        decode_image(as_u8(read_file(path)), path.string(), DecodeOptions{.as_stored = true});
+    if (map.format != PixelFormat{PixelType::u16, 1}) return false;
+    const auto* const values = map.values<std::uint16_t>(0, 0);
+    const std::uint16_t* const end = values + map.height * map.width;
+    return std::find(values, end, kUnknownDepth) != end;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 }  // namespace
 
 DepthPairs::DepthPairs(const DatasetOptions& options, Split split)
-    : FileDataset(options.exif_orientation), root_(find_pairs(options, split)) {
-  if (root_.empty()) fail_without_split(options, split);
+    : FileDataset(options.exif_orientation),
+      root_(find_pairs(options, split)),
+      scale_(options.depth_scale) {
+  if (root_.empty()) fail_without_pairs(options, split);
   check(holds_pairs(root_), root_.string(), ": has no folder ",
         is_folder(root_ / "rgb") ? "depth" : "rgb",
         ", expected rgb/NAME.png or .jpg and depth/NAME.png");
   pair_files();
+  note_unknown_depths();
 }
 
 void DepthPairs::pair_files() {
@@ -85,6 +119,17 @@ void DepthPairs::pair_files() {
                    " depth maps have no picture in rgb/: ", first_few(unused));
 }
 
+void DepthPairs::note_unknown_depths() {
+  constexpr std::int64_t most = 16;
+  const std::int64_t looked_at = std::min(size(), most);
+  std::int64_t found = 0;
+  for (std::int64_t i = 0; i < looked_at; ++i)
+    found += holds_greatest_value(root_ / "depth" / at(i * size() / looked_at).depth) ? 1 : 0;
+  if (found == 0) return;
+  notice_ += concat(notice_.empty() ? root_.string() + ": " : "; ", found, " of ", looked_at,
+                    " depth maps looked at hold 65535, which counts as unknown, as 0 does");
+}
+
 const DepthPairs::Pair& DepthPairs::at(std::int64_t index) const {
   check_index(index, root_.string());
   return names_[static_cast<std::size_t>(index)];
@@ -105,7 +150,7 @@ void DepthPairs::list_entry(std::int64_t index, ListEntry& entry) const {
 
 ImageTargets DepthPairs::targets(std::int64_t index) const try {
   const fs::path path = root_ / "depth" / at(index).depth;
-  Image metres = decode_depth_png(as_u8(read_file(path)), path.string());
+  Image metres = decode_depth_png(as_u8(read_file(path)), path.string(), kMaxPixels, scale_);
   return {.maps = {{"depth", std::move(metres), Filter::nearest, 0}}};
 } catch (const ImageError&) {
   throw;

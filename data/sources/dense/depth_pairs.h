@@ -1,6 +1,8 @@
 // Pictures with depth maps, in two folders per split:
 //   <split>/rgb/NAME.png or NAME.jpg   the picture, at any depth below rgb/
-//   <split>/depth/NAME.png             its depth: 16-bit gray, millimetres, 0 where unknown
+//   <split>/depth/NAME.png             its depth: 16-bit gray, options.depth_scale values per
+//   metre,
+//                                      0 or 65,535 where unknown
 // A split's folder is train or val as in split_folders.h, or test; without such folders
 // options.data_dir itself.
 #pragma once
@@ -17,8 +19,8 @@ namespace fovea {
 /// value. All images belong to the one class "picture".
 class DepthPairs : public FileDataset {
  public:
-  /// Throws Error without the folders, and unless each picture has a map; maps without a picture
-  /// are counted in the notice.
+  /// Throws Error without the folders, and unless each picture has a map. The notice counts maps
+  /// without a picture, and of a few maps those that hold 65,535.
   DepthPairs(const DatasetOptions& options, Split split);
 
   [[nodiscard]] std::int64_t size() const override { return std::ssize(names_); }
@@ -36,9 +38,11 @@ class DepthPairs : public FileDataset {
     std::string picture, depth;  ///< paths below rgb/ and depth/
   };
   void pair_files();
+  void note_unknown_depths();
   [[nodiscard]] const Pair& at(std::int64_t index) const;
 
   std::filesystem::path root_;
+  double scale_;
   std::vector<Pair> names_;
   std::vector<std::string> classes_ = {"picture"};
 };
