@@ -199,10 +199,15 @@ std::shared_ptr<const Dataset> subset_of(std::shared_ptr<const Dataset> whole,
   return std::make_shared<Subset>(std::move(whole), std::move(choice));
 }
 
-std::string notice_of(const Dataset& whole, const Subset::Choice& choice) {
-  const std::string before = whole.notice().empty() ? "" : whole.notice() + "; ";
-  return concat(before, "using ", choice.images.size(), " of ", whole.size(), " images in ",
-                choice.names.size(), " of ", whole.classes(), " classes");
+/// What was said about the whole set, then `more`.
+std::string notice_of(const Dataset& whole, const std::string& more) {
+  return whole.notice().empty() ? more : whole.notice() + "; " + more;
+}
+
+/// The classes of a choice, if the images have any to tell apart.
+std::string classes_text(const Dataset& whole, const Subset::Choice& choice) {
+  if (whole.classes() == 1) return "";
+  return concat(" in ", choice.names.size(), " of ", whole.classes(), " classes");
 }
 
 }  // namespace
@@ -256,8 +261,10 @@ std::shared_ptr<const Dataset> hold_out(const std::shared_ptr<const Dataset>& da
         "on and one to test on");
   choice.notice = dataset->notice();  // said once, with the images held out
   if (split == Split::test) {
+    const auto held = std::ssize(choice.images);
     choice.notice =
-        concat(notice_of(*dataset, choice), ", held out by --val-fraction ", options.fraction);
+        notice_of(*dataset, concat("--val-fraction ", options.fraction, " holds out ", held, " of ",
+                                   dataset->size(), " images for validation"));
   }
   return subset_of(dataset, std::move(choice));
 }
@@ -285,7 +292,9 @@ std::shared_ptr<const Dataset> select(std::shared_ptr<const Dataset> dataset,
     if (choice.labels[k] < 0) by_class[k].clear();
   choice.images = share_of(by_class, options, dataset->class_names());
   check(!choice.images.empty(), "--classes: the data set has no images of these classes");
-  choice.notice = notice_of(*dataset, choice);
+  choice.notice =
+      notice_of(*dataset, concat("using ", choice.images.size(), " of ", dataset->size(), " images",
+                                 classes_text(*dataset, choice)));
   return subset_of(std::move(dataset), std::move(choice));
 }
 
