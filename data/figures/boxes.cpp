@@ -2,10 +2,10 @@
 #include "data/figures/boxes.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 
-#include "data/figures/colormap.h"
 #include "data/figures/plot.h"
 #include "data/figures/svg.h"
 
@@ -25,6 +25,17 @@ Rgb rgb_of(std::string_view color) {
   return result;
 }
 
+/// Hue, saturation and value in [0, 1] -> red, green, blue.
+Rgb rgb_of_hue(double hue, double saturation, double value) {
+  Rgb color{};
+  for (std::size_t c = 0; c < color.size(); ++c) {
+    const double place = std::fmod(6 * hue + std::array{5.0, 3.0, 1.0}[c], 6);
+    const double dark = std::clamp(std::min(place, 4 - place), 0.0, 1.0);
+    color[c] = static_cast<std::uint8_t>(std::lround(255 * value * (1 - saturation * dark)));
+  }
+  return color;
+}
+
 /// Fills the part of the area that lies within the picture.
 void fill(Image& picture, const PixelBox& area, const Rgb& color) {
   const std::int64_t bottom = std::min(area.bottom, picture.height),
@@ -37,7 +48,7 @@ void fill(Image& picture, const PixelBox& area, const Rgb& color) {
 
 void draw_box(Image& picture, const ShownBox& box) {
   const std::int64_t thick = 1 + std::max(picture.height, picture.width) / 320;
-  const Rgb color = rgb_of(chart_color(box.color));
+  const Rgb color = class_color(box.color);
   const auto left = std::llround(box.x), top = std::llround(box.y);
   const auto right = std::max(left + thick, std::llround(box.x + box.width)),
              bottom = std::max(top + thick, std::llround(box.y + box.height));
@@ -52,11 +63,26 @@ void add_label(Svg& svg, const ShownBox& box, const SvgBox& frame) {
   constexpr double kHeight = 16;
   const double y = frame.y >= kHeight ? frame.y - kHeight : frame.y;
   svg.rect({frame.x, y, kCharacter * static_cast<double>(box.label.size()) + 6, kHeight},
-           chart_color(box.color));
+           hex(class_color(box.color)));
   svg.text(frame.x + 3, y + 12, box.label, {.anchor = "start", .color = "#ffffff", .bold = true});
 }
 
 }  // namespace
+
+Rgb class_color(std::size_t index) {
+  struct Shade {
+    double saturation, value;
+  };
+  constexpr std::size_t kChartColors = 6;
+  constexpr std::array<Shade, 4> kShades{{{0.9, 0.85}, {0.55, 0.6}, {1, 0.45}, {0.45, 0.95}}};
+  constexpr double kGoldenAngle = 0.6180339887;  // of a turn
+  constexpr double kFirstHue = 0.18;             // keeps away from the charts' colours
+  if (index < kChartColors) return rgb_of(chart_color(index));
+  const std::size_t k = index - kChartColors;
+  const auto& [saturation, value] = kShades[k % kShades.size()];
+  return rgb_of_hue(std::fmod(kFirstHue + kGoldenAngle * static_cast<double>(k), 1), saturation,
+                    value);
+}
 
 void draw_boxes(Image& picture, std::span<const ShownBox> boxes) {
   require_rgb8(picture, "draw_boxes");
@@ -71,7 +97,7 @@ std::string svg_of_boxes(const Image& picture, std::span<const ShownBox> boxes) 
   svg.image({0, 0, width * scale, height * scale}, encode_png(picture));
   for (auto box = boxes.rbegin(); box != boxes.rend(); ++box) {
     const SvgBox frame{box->x * scale, box->y * scale, box->width * scale, box->height * scale};
-    svg.frame(frame, chart_color(box->color), 2);
+    svg.frame(frame, hex(class_color(box->color)), 2);
     add_label(svg, *box, frame);
   }
   return std::move(svg).finish();

@@ -5,14 +5,19 @@
 #include <span>
 #include <string>
 
+#include "data/figures/colormap.h"
 #include "data/image.h"
 
 namespace fovea {
 
+/// The colour of a class: Okabe and Ito's for the first six, then hues a golden angle apart in four
+/// shades. No two of the first hundred are equal.
+[[nodiscard]] Rgb class_color(std::size_t index);
+
 /// A box in pixels of its picture; it may extend beyond the edges.
 struct ShownBox {
   double x = 0, y = 0, width = 0, height = 0;
-  std::size_t color = 0;  ///< see chart_color()
+  std::size_t color = 0;  ///< see class_color()
   std::string label{};    ///< "cat 0.93"; empty: none
 };
 

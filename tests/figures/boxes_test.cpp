@@ -47,4 +47,19 @@ TEST_CASE("an SVG has an outline and a label per box, escaped, and is large enou
   CHECK(svg.find("#d55e00") != std::string::npos);
 }
 
+TEST_CASE("each class has a colour of its own") {
+  constexpr std::size_t kClasses = 91;  // COCO's
+  for (std::size_t a = 0; a < kClasses; ++a) {
+    for (std::size_t b = 0; b < a; ++b) {
+      CAPTURE(a);
+      CAPTURE(b);
+      int apart = 0;
+      for (std::size_t c = 0; c < 3; ++c)
+        apart = std::max(apart, std::abs(class_color(a)[c] - class_color(b)[c]));
+      CHECK(apart >= 8);
+    }
+  }
+  CHECK(class_color(0) == Rgb{0x00, 0x72, 0xb2});
+}
+
 }  // namespace fovea
