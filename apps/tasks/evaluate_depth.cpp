@@ -5,6 +5,7 @@
 #include "apps/tasks/depth.h"
 #include "apps/tasks/evaluation_session.h"
 #include "data/sources/orientation.h"
+#include "engine/base/files.h"
 #include "engine/base/output_folder.h"
 #include "models/model_as.h"
 #include "report/depth_report.h"
