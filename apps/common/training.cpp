@@ -150,6 +150,7 @@ class ReadyRun {
 
  private:
   void resume(ResolvedRun& run, const Datasets& data) {
+    run.state = present_state(run.state);
     if (const auto latents = latents_of(*data.train, trainer_.task())) {
       require_vae_of_run(run_of_state(run.state), *latents);
     }

@@ -7,6 +7,7 @@
 #include "engine/formats/safetensors.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/tiny_run.h"
+#include "train/run/kept_states.h"
 #include "train/run/run_paths.h"
 #include "train/start/resolve.h"
 
@@ -156,6 +157,24 @@ TEST_CASE("a run without its last state continues from the one before") {
   run_state_file(run.state(), trainer.state()).write();
   CHECK(resolve_run({{"output", output}, {"resume", "auto"}}).state == run.state());
   CHECK(contains(refusal({{"output", output}, {"resume", kept}}), "already contains a run other"));
+}
+
+TEST_CASE("a state before an evaluation is resumed before the last one, also if that is named") {
+  const TemporaryFolder folder;
+  const RunPaths run{folder.path()};
+  const std::string output = folder.path().string();
+  Trainer trainer = make_trainer(config_of(output));
+  run_state_file(run.unevaluated_state(), trainer.state()).write();
+  const auto resumed = [](const std::vector<Setting>& flags) { return resolve_run(flags).state; };
+  CHECK(resumed({{"output", output}, {"resume", "auto"}}) == run.unevaluated_state());
+  CHECK(resumed({{"resume", output}}) == run.unevaluated_state());
+  run_state_file(run.state(), trainer.state()).write();
+  CHECK(resumed({{"output", output}, {"resume", "auto"}}) == run.unevaluated_state());
+  CHECK(resumed({{"output", output}, {"resume", run.state().string()}}) == run.state());
+  CHECK(present_state(run.unevaluated_state()) == run.unevaluated_state());
+  std::filesystem::remove(run.unevaluated_state());  // as by the run at work there
+  CHECK(present_state(run.unevaluated_state()) == run.state());
+  CHECK(present_state(run.kept_state(3)) == run.kept_state(3));
 }
 
 TEST_CASE("continuing: what a state depends on must not change, the rest may and is said") {

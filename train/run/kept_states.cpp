@@ -56,6 +56,11 @@ fs::path last_state(const RunPaths& run) {
   return kept.empty() ? fs::path() : kept.back().path;
 }
 
+fs::path present_state(const fs::path& state) {
+  const RunPaths run{state.parent_path()};
+  return state == run.unevaluated_state() && !fs::exists(state) ? run.state() : state;
+}
+
 std::int64_t saved_step(const fs::path& state) try {
   return parse_run_progress(value_or(list_safetensors(state).metadata, "progress", "")).step;
 } catch (const std::exception& error) {

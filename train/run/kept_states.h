@@ -28,6 +28,10 @@ struct KeptState {
 /// missing, the last one kept; "" if there is none.
 [[nodiscard]] std::filesystem::path last_state(const RunPaths& run);
 
+/// The state itself or, if it was one before an evaluation and is gone, the later one that the run
+/// at work in its folder has written instead.
+[[nodiscard]] std::filesystem::path present_state(const std::filesystem::path& state);
+
 /// The step of a state, which needs only the file's header. Throws Error, naming the file.
 [[nodiscard]] std::int64_t saved_step(const std::filesystem::path& state);
 

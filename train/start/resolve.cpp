@@ -64,9 +64,11 @@ void check_output(const RunRequest& request, const fs::path& own, const fs::path
   check(!state.empty(), "--output: ", request.output,
         " already contains a run; --resume auto continues it, another --output starts a new one",
         request.overwrite ? "; --overwrite is for folders without a state" : "");
-  const bool is_own =
-      fs::equivalent(own, state) ||
-      fs::weakly_canonical(RunPaths{request.output}.state()) == fs::weakly_canonical(state);
+  const RunPaths run{request.output};  // whose states another process may replace meanwhile
+  const auto is = [&](const fs::path& path) {
+    return fs::weakly_canonical(path) == fs::weakly_canonical(state);
+  };
+  const bool is_own = is(own) || is(run.state()) || is(run.unevaluated_state());
   check(is_own, "--output: ", request.output, " already contains a run other than ",
         state.string());
 }
@@ -127,9 +129,18 @@ StartingPoint start_of(const TrainConfig& saved) {
   }
 }
 
+/// The settings of a state, which another run may replace meanwhile.
+std::string settings_of_state(const fs::path& state) try {
+  return read_state_config(state);
+} catch (const Error&) {
+  const fs::path later = present_state(state);
+  if (later == state) throw;
+  return read_state_config(later);
+}
+
 ResolvedRun saved_run(const fs::path& state, TaskKind task) {
   ResolvedRun run;
-  run.config = saved_config(read_state_config(state), state.string());
+  run.config = saved_config(settings_of_state(state), state.string());
   check_task(run.config.model.name, task);
   run.start = start_of(run.config);
   run.state = state;
