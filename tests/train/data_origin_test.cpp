@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "engine/base/files.h"
 #include "models/registry.h"
 #include "tests/support/temporary_folder.h"

@@ -86,12 +86,13 @@ TEST_CASE("a folder of another program is no output, even with --overwrite") {
            {"config.json", R"({"model_type": "vit"})"},
            {"model.safetensors", ""},
            {"pytorch_model.bin", ""}}) {
-    CAPTURE(name);
     const TemporaryFolder folder;
-    write_file_atomically(folder / name, text);
+    const fs::path file = folder / name;
+    CAPTURE(file.string());
+    write_file_atomically(file, text);
     for (const std::vector<Setting>& flags : {std::vector<Setting>{}, {kOverwrite}}) {
       const std::string error = error_of_start(folder.path(), flags);
-      CHECK(contains(error, (folder / name).string() + " belongs to another program"));
+      CHECK(contains(error, file.string() + " belongs to another program"));
     }
   }
 }
