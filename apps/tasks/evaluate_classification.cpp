@@ -4,6 +4,7 @@
 
 #include "apps/tasks/classification.h"
 #include "apps/tasks/evaluation_session.h"
+#include "engine/base/files.h"
 #include "engine/base/lists.h"
 #include "engine/formats/safetensors.h"
 #include "models/classifier.h"
@@ -58,6 +59,9 @@ void write_logits(EvaluationSession& session, const Tensor& logits, const Metada
   const std::string& file = session.request().logits;
   if (file.empty()) return;
   session.write([&] {
+    if (session.request().is_in_output(file)) {
+      make_folder(std::filesystem::path(file).parent_path());
+    }
     write_safetensors(file, {{"logits", logits}}, images);
     return std::vector<std::filesystem::path>{file};
   });

@@ -84,6 +84,16 @@ std::vector<std::string> EvaluateRequest::sizes() const {
   return parts;
 }
 
+bool EvaluateRequest::is_in_output(const std::string& file) const {
+  if (output.empty()) return false;
+  const auto folder_of = [](const std::filesystem::path& path) {
+    return std::filesystem::weakly_canonical(path).parent_path();
+  };
+  const std::filesystem::path below =
+      folder_of(file).lexically_relative(folder_of(std::filesystem::path(output) / "file"));
+  return !below.empty() && *below.begin() != "..";
+}
+
 TaskKind EvaluateRequest::task() const {
   LoadRequest first = load;
   first.checkpoint = checkpoints.front();
@@ -172,17 +182,17 @@ namespace {
 
 /// Throws, naming the flag, if what it names cannot be written.
 void check_outputs(const EvaluateRequest& r) {
-  const auto check_file = [](const char* flag, const std::string& file) {
+  with_context("--output", [&] {
+    if (!r.output.empty()) require_writable_folder(r.output);
+  });
+  const auto check_file = [&](const char* flag, const std::string& file) {
     with_context(flag, [&] {
-      if (!file.empty()) require_writable(file);
+      if (!file.empty() && !r.is_in_output(file)) require_writable(file);
     });
   };
   check_file("--csv", r.csv);
   check_file("--json", r.json);
   check_file("--logits", r.logits);
-  with_context("--output", [&] {
-    if (!r.output.empty()) require_writable_folder(r.output);
-  });
 }
 
 }  // namespace

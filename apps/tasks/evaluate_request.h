@@ -32,6 +32,8 @@ struct EvaluateRequest {
   [[nodiscard]] std::vector<std::string> sizes() const;
   /// True for one checkpoint at one size.
   [[nodiscard]] bool is_single() const { return checkpoints.size() * sizes().size() == 1; }
+  /// Whether a file is to be written into --output or below it, and so its folder to be created.
+  [[nodiscard]] bool is_in_output(const std::string& file) const;
   /// The task of the first checkpoint.
   [[nodiscard]] TaskKind task() const;
   /// Opens the images of the split, from the given data set or the checkpoint's own, matched with

@@ -85,7 +85,9 @@ void EvaluationSession::finish(const std::string& table, const std::string& csv,
   line_.print("\n" + table);
   const auto write_text = [&](const std::string& file, const std::string& text) {
     write([&] {
-      if (!file.empty()) write_file_atomically(file, text);
+      if (file.empty()) return std::vector<std::filesystem::path>{};
+      if (request_.is_in_output(file)) make_folder(std::filesystem::path(file).parent_path());
+      write_file_atomically(file, text);
       return std::vector<std::filesystem::path>{};
     });
   };

@@ -30,6 +30,10 @@ def check_unwritable(checks, run, pictures):
     done = checks.run("evaluate", run, "--output", file / "below")
     checks.note("evaluate --output below a file", problem_of_error(done, "--output: cannot write") or
                 ("after the work" if "ECE" in done.stdout else ""))
+    out = checks.folder / "made" / "by evaluate"
+    done = checks.run("evaluate", run, "--output", out, "--json", out / "a.json", "--csv", out / "more/a.csv")
+    checks.that("evaluate makes the folders below --output", done.returncode == 0 and (out / "a.json").exists() and
+                (out / "more/a.csv").exists() and (out / "classes.csv").exists(), done)
     done = checks.run("evaluate", run, "--csv", "/dev/full", "--output", checks.folder / "out")
     checks.that("a full disk: the table is printed before the error", done.returncode == 1 and "ECE" in done.stdout and
                 "No space left" in done.stderr, done)
