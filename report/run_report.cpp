@@ -104,9 +104,9 @@ EvaluatedImages evaluate_classifier(Run& run, const std::shared_ptr<const Datase
 EvaluatedImages evaluate_task(Run& run, const std::shared_ptr<const Dataset>& test,
                               const EvaluateOptions& how, RunPage& page) {
   take_kept_vae(run.config, run.paths.folder);
-  // The baselines of depth are those of the training images.
-  const bool compares = run.config.task->kind() == TaskKind::depth;
-  const auto train = compares ? open_dataset(dataset_options(run.config), Split::train) : nullptr;
+  const auto train = page.task.needs_training_images
+                         ? open_dataset(dataset_options(run.config), Split::train)
+                         : nullptr;
   const auto task = make_task(run.config, *run.model, train.get());
   if (const auto& latents = task->info().latents) {
     require_vae_of_run(run.paths.folder, *latents);

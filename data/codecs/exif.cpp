@@ -10,10 +10,10 @@ namespace {
 
 using namespace std::string_view_literals;
 
-/// Bytes with numbers in either order; reading beyond the end gives 0.
-class Bytes {
+/// ExifBytes with numbers in either order; reading beyond the end gives 0.
+class ExifBytes {
  public:
-  explicit Bytes(std::span<const std::uint8_t> bytes) : bytes_(bytes) {}
+  explicit ExifBytes(std::span<const std::uint8_t> bytes) : bytes_(bytes) {}
 
   [[nodiscard]] std::size_t size() const { return bytes_.size(); }
   [[nodiscard]] std::uint32_t number(std::size_t at, std::size_t count, bool little) const {
@@ -28,9 +28,9 @@ class Bytes {
            std::equal(text.begin(), text.end(), bytes_.begin() + static_cast<std::ptrdiff_t>(at),
                       [](char a, std::uint8_t b) { return static_cast<std::uint8_t>(a) == b; });
   }
-  [[nodiscard]] Bytes part(std::size_t at, std::size_t count) const {
+  [[nodiscard]] ExifBytes part(std::size_t at, std::size_t count) const {
     at = std::min(at, size());
-    return Bytes(bytes_.subspan(at, std::min(count, size() - at)));
+    return ExifBytes(bytes_.subspan(at, std::min(count, size() - at)));
   }
 
  private:
@@ -41,7 +41,7 @@ constexpr int kAsStored = 1;
 constexpr auto kExif = "Exif\0\0"sv;
 
 /// The orientation among the entries of a TIFF file's first directory.
-int orientation_in_tiff(const Bytes& tiff) {
+int orientation_in_tiff(const ExifBytes& tiff) {
   constexpr std::uint32_t kOrientation = 0x0112, kShort = 3;
   constexpr std::size_t kEntryBytes = 12;
   const bool little = tiff.has(0, "II*\0"sv);
@@ -58,7 +58,7 @@ int orientation_in_tiff(const Bytes& tiff) {
   return kAsStored;
 }
 
-int orientation_of_jpeg(const Bytes& file) {
+int orientation_of_jpeg(const ExifBytes& file) {
   constexpr std::uint32_t kApp1 = 0xFFE1, kScan = 0xFFDA;
   std::size_t at = 2;
   while (at + 4 <= file.size()) {
@@ -72,7 +72,7 @@ int orientation_of_jpeg(const Bytes& file) {
 }
 
 /// The chunks of PNG are (length, type, data, checksum).
-int orientation_of_png(const Bytes& file) {
+int orientation_of_png(const ExifBytes& file) {
   for (std::size_t at = 8; at + 12 <= file.size();) {
     const std::size_t length = file.number(at, 4, false);
     if (file.has(at + 4, "eXIf")) return orientation_in_tiff(file.part(at + 8, length));
@@ -82,7 +82,7 @@ int orientation_of_png(const Bytes& file) {
 }
 
 /// The chunks of WebP are (type, length, data of even length).
-int orientation_of_webp(const Bytes& file) {
+int orientation_of_webp(const ExifBytes& file) {
   for (std::size_t at = 12; at + 8 <= file.size();) {
     const std::size_t length = file.number(at + 4, 4, true);
     if (file.has(at, "EXIF")) {
@@ -108,7 +108,7 @@ struct Turn {
 }  // namespace
 
 int exif_orientation(std::span<const std::uint8_t> file) {
-  const Bytes bytes(file);
+  const ExifBytes bytes(file);
   if (bytes.has(0, "\xFF\xD8\xFF"sv)) return orientation_of_jpeg(bytes);
   if (bytes.has(0, "\x89PNG\r\n\x1A\n"sv)) return orientation_of_png(bytes);
   return bytes.has(8, "WEBP") ? orientation_of_webp(bytes) : kAsStored;

@@ -63,6 +63,8 @@ struct TaskInfo {
   bool has_data_classes = false;            ///< the model's num_classes comes from the data set
   bool has_class_report = false;            ///< the run's report evaluates each class
   bool has_divisors = false;                ///< see Task::divisors()
+  bool has_targets = false;                 ///< images have boxes or maps, which must fit them
+  bool needs_training_images = false;       ///< so does an evaluation, for its baselines
   std::int64_t batch_multiple = 1;          ///< batch sizes must be a multiple of this
   std::string prepared{};                   ///< description of prepare()'s effect on images, or ""
   bool encodes_images = false;              ///< the model sees latents of the images

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "engine/base/fields.h"
 #include "engine/base/notices.h"
@@ -35,6 +36,10 @@ class TaskSettings {
   /// no loss will be computed. Requires a successful check().
   [[nodiscard]] virtual std::unique_ptr<const Task> make(const TrainConfig& config, Model& model,
                                                          const Dataset* images) const = 0;
+  /// Settings of a new run that follow from its others; a resumed run keeps what it has.
+  [[nodiscard]] virtual std::vector<Setting> derived_settings(const TrainConfig&) const {
+    return {};
+  }
   /// Clears settings that only the loss needs, such as files that may no longer exist. The task
   /// will then prepare batches only for inspection.
   virtual void forget_files() {}

@@ -203,14 +203,6 @@ void choose_split(bool is_given, ResolvedRun& run) {
   }
 }
 
-/// Own depth pairs may show streets: a new run counts depths of any size unless it sets a limit.
-void choose_depth_limit(TrainConfig& config) {
-  if (config.task->kind() != TaskKind::depth || config.data.name != "depth_pairs") return;
-  const std::string protocol = field_text(find_field(fields_of(config), "protocol", ""));
-  if (protocol.find("most=") != std::string::npos) return;
-  apply_settings(config, {{"protocol", protocol + "+most=none", kDerived}});
-}
-
 }  // namespace
 
 void check_shards(const TrainConfig& config, std::int64_t processes) {
@@ -269,7 +261,7 @@ ResolvedRun resolve_run(const std::vector<Setting>& flags, const RunDefaults& de
   if (is_new) {
     check_weights(given, run.start);
     choose_split(is_given("val-fraction"), run);
-    choose_depth_limit(config);
+    apply_settings(config, config.task->derived_settings(config));
   }
   return run;
 }

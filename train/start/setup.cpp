@@ -109,9 +109,9 @@ void note_untrained_classes(const TrainConfig& config, const Datasets& data, Not
               first_few(untrained), ", which validation images have");
 }
 
-Notices data_notices(TaskKind task, const Datasets& data) {
+Notices data_notices(const TaskInfo& task, const Datasets& data) {
   Notices notices;
-  if (task != TaskKind::detection && task != TaskKind::depth) return notices;
+  if (!task.has_targets) return notices;
   notices.add_new(split_overlap_notice(*data.test, *data.train));
   for (const auto& [name, part] :
        {std::pair("training images: ", data.train), std::pair("test images: ", data.test)}) {

@@ -16,7 +16,7 @@ namespace fovea {
 void note_untrained_classes(const TrainConfig& config, const Datasets& data, Notices& notices);
 /// What is doubtful about images with boxes or depths: some are in both parts, or are turned by
 /// EXIF data that are ignored.
-[[nodiscard]] Notices data_notices(TaskKind task, const Datasets& data);
+[[nodiscard]] Notices data_notices(const TaskInfo& task, const Datasets& data);
 
 /// If an epoch has no complete batch, takes a batch size of at most a quarter of its images, a
 /// power of two, and adds a notice.

@@ -57,7 +57,7 @@ TaskInfo depth_info() {
   info.measures.push_back(
       {.name = "rmse_of_mean", .title = "RMSE of the per-pixel mean", .chart = "RMSE in metres"});
   info.best = 1;
-  info.has_divisors = true;
+  info.has_divisors = info.has_targets = info.needs_training_images = true;
   info.pictures = "Pictures, depths and predictions";
   info.next_steps =
       "  ./run evaluate RUN --protocol full,full+median   all measures beside the baselines\n"

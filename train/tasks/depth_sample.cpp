@@ -47,10 +47,9 @@ DepthSample sample_depths(const Dataset& images, const DepthProtocol& protocol) 
 }
 
 std::string range_text(const DepthSample& sample) {
-  return concat(
-      fixed_text(sample.least, 2), " to ", fixed_text(sample.most, 2), " m, ",
-      percent_text(100 * static_cast<double>(sample.known) / static_cast<double>(sample.pixels)),
-      " of the pixels known");
+  const double known = static_cast<double>(sample.known) / static_cast<double>(sample.pixels);
+  return concat(fixed_text(sample.least, 2), " to ", fixed_text(sample.most, 2), " m, ",
+                percent_text(100 * known, 0), " known");
 }
 
 }  // namespace fovea

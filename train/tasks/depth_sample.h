@@ -21,7 +21,7 @@ struct DepthSample {
 /// Looks at up to 16 maps, evenly spread over the set. Those that cannot be read are left out.
 [[nodiscard]] DepthSample sample_depths(const Dataset& images, const DepthProtocol& protocol);
 
-/// "1.02 to 9.87 m, 93.10 % of the pixels known"; some must be.
+/// "1.02 to 9.87 m, 93 % known"; some must be.
 [[nodiscard]] std::string range_text(const DepthSample& sample);
 
 }  // namespace fovea

@@ -12,9 +12,9 @@ Notices notices_about(const DatasetOptions& data, const Dataset& images) {
   Notices notices;
   const DepthSample sample = sample_depths(images, {});
   const std::string scale =
-      data.name == "depth_pairs" ? concat(" (values / ", data.depth_scale, ", --depth-scale)") : "";
+      data.name == "depth_pairs" ? concat(" (--depth-scale ", data.depth_scale, ")") : "";
   if (sample.known > 0) {
-    notices.add("depths of ", sample.maps, " training maps: ", range_text(sample), scale);
+    notices.add("depths in ", sample.maps, " maps: ", range_text(sample), scale);
   } else if (sample.maps > 0) {
     notices.add("none of ", sample.maps, " training maps looked at has a known depth");
   }
@@ -42,6 +42,12 @@ class DepthSettings : public TaskSettingsOf<DepthSettings, TaskKind::depth> {
     } catch (const Error& error) {
       throw UsageError(std::string("--") + error.what());
     }
+  }
+  /// Own pairs may show streets: without a word most= depths of any size count.
+  [[nodiscard]] std::vector<Setting> derived_settings(const TrainConfig& config) const override {
+    if (config.data.name != "depth_pairs" || protocol_.find("most=") != std::string::npos)
+      return {};
+    return {{"protocol", protocol_ + "+most=none", kDerived}};
   }
   [[nodiscard]] TaskInfo info(const TrainConfig&) const override { return depth_info(); }
   [[nodiscard]] std::unique_ptr<const Task> make(const TrainConfig& config, Model& model,

@@ -138,22 +138,20 @@ std::int64_t images_above(const DetectionCounts& counts, std::int64_t limit) {
   return images;
 }
 
-/// More objects in an image than a detector can find, or than the evaluation counts.
+/// More objects in an image than a detector can find, or than the evaluation counts. Short, as they
+/// stand on the first screen.
 void note_crowded_images(const DetectionCounts& counts, std::int64_t queries,
                          std::vector<std::string>& notices) {
   const std::int64_t most = std::ssize(counts.by_count) - 1;
-  const auto images = [](std::int64_t count) {
-    return counted(count, "image has more", "images have more");
+  const auto images_over = [&](std::int64_t limit) {
+    return concat(counted(images_above(counts, limit), "image has", "images have"), " over ", limit,
+                  " objects; ");
   };
   if (queries > 0 && most > queries) {
-    notices.push_back(concat(images(images_above(counts, queries)), " objects, up to ", most,
-                             ", than the model's ", queries, " queries can find; --num-queries ",
-                             most, " or more fits them"));
+    notices.push_back(concat(images_over(queries), "--num-queries ", most, " finds them"));
   }
   if (most > kMostDetections) {
-    notices.push_back(concat(images(images_above(counts, kMostDetections)), " objects, up to ",
-                             most, ", than the ", kMostDetections,
-                             " detections of an image that the evaluation counts"));
+    notices.push_back(concat(images_over(kMostDetections), kMostDetections, " detections count"));
   }
 }
 
