@@ -4,6 +4,7 @@
 #include <map>
 
 #include "apps/common/cli.h"
+#include "apps/common/launch.h"
 #include "engine/base/error.h"
 #include "engine/base/text.h"
 #include "engine/formats/safetensors.h"
@@ -57,6 +58,7 @@ std::string left_out_text(const WeightsList& list) {
 }  // namespace
 
 int convert(int argc, char** argv) {
+  require_one_process();
   ConvertRequest request;
   const std::vector<std::string> arguments = parse_into_fields(
       argc, argv,

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "apps/common/cli.h"
+#include "apps/common/launch.h"
 #include "apps/common/progress_line.h"
 #include "apps/common/signals.h"
 #include "apps/encode_request.h"
@@ -263,6 +264,7 @@ ExifOrientation orientation_of(const EncodeRequest& r, const LoadedVae& vae) {
 }  // namespace
 
 int encode(int argc, char** argv) {
+  require_one_process();
   EncodeRequest request;
   request.data.name = "auto";
   request.data.labelled = false;

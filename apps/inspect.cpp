@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/common/cli.h"
+#include "apps/common/launch.h"
 #include "apps/common/loading.h"
 #include "apps/common/progress_line.h"
 #include "engine/base/writable.h"
@@ -68,6 +69,7 @@ std::string output_folder(const InspectRequest& request, const LoadedModel& load
 }  // namespace
 
 int inspect(int argc, char** argv) {
+  require_one_process();
   InspectRequest request;
   const std::vector<std::string> arguments = parse_into_fields(
       argc, argv,

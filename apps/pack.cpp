@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "apps/common/cli.h"
+#include "apps/common/launch.h"
 #include "apps/common/progress_line.h"
 #include "apps/common/signals.h"
 #include "data/sources/packed/pack.h"
@@ -81,6 +82,7 @@ bool pack_split(const PackRequest& request, Split split, const Dataset& dataset)
 }  // namespace
 
 int pack(int argc, char** argv) {
+  require_one_process();
   PackRequest request;
   request.data.name = "auto";
   static_cast<void>(parse_into_fields(

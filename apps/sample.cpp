@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "apps/common/launch.h"
 #include "apps/common/picture_decoder.h"
 #include "apps/common/progress_line.h"
 #include "apps/common/signals.h"
@@ -152,6 +153,7 @@ class SamplingRun {
 }  // namespace
 
 int sample(int argc, char** argv) {
+  require_one_process();
   SampleCommand command = read_sample_command(argc, argv);
   if (command.threads > 0) set_num_threads(static_cast<int>(command.threads));
   const LoadedModel trained = load_trained(command.load);

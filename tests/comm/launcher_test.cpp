@@ -3,44 +3,14 @@
 
 #include <doctest/doctest.h>
 
-#include <cstdlib>
 #include <map>
-#include <optional>
 #include <string>
 
 #include "engine/base/error.h"
 #include "engine/comm/world.h"
+#include "tests/support/environment.h"
 
 namespace fovea {
-namespace {
-
-/// Sets variables of the environment for its own lifetime.
-class Environment {
- public:
-  explicit Environment(const std::map<std::string, std::string>& values) {
-    for (const auto& [name, value] : values) {
-      const char* const before = std::getenv(name.c_str());
-      before_[name] = before == nullptr ? std::nullopt : std::optional<std::string>(before);
-      ::setenv(name.c_str(), value.c_str(), 1);
-    }
-  }
-  ~Environment() {
-    for (const auto& [name, value] : before_) {
-      if (value) {
-        ::setenv(name.c_str(), value->c_str(), 1);
-      } else {
-        ::unsetenv(name.c_str());
-      }
-    }
-  }
-  Environment(const Environment&) = delete;
-  Environment& operator=(const Environment&) = delete;
-
- private:
-  std::map<std::string, std::optional<std::string>> before_;
-};
-
-}  // namespace
 
 TEST_CASE("a program that torchrun starts several times is refused with the command of mpirun") {
   const Environment torchrun({{"RANK", "1"}, {"WORLD_SIZE", "4"}, {"LOCAL_RANK", "1"}});

@@ -217,8 +217,8 @@ void check_shards(const TrainConfig& config, std::int64_t processes) {
   std::int64_t most = 1, fewest = 1;  // shards that have images, shards for these processes
   while (2 * most <= parts) most *= 2;
   while (fewest < processes) fewest *= 2;
-  check_usage(fewest <= most, has, ", not enough for ", processes, " processes; at least ",
-              "--batch-size ", fewest * multiple, " is, or start at most ", most);
+  check_usage(fewest <= most, has, ", too few for ", processes, " processes: --batch-size ",
+              fewest * multiple, " fits, or ", most, most == 1 ? " process" : " processes");
   const std::int64_t shards = config.loop.shards, usual = std::clamp<std::int64_t>(8, fewest, most);
   check_usage(
       processes <= shards, "--shards: got ", shards, " for ", processes,
