@@ -397,6 +397,8 @@ TEST_CASE("broken training images end a run, and its last whole step is saved be
     std::map<std::string, std::vector<double>> saved;
     TrainWatch watch;
     watch.on_stop = [&](const TrainState&) { saved = bits_of(trainer); };
+    std::string told;
+    watch.on_notice = [&](const std::string& text) { told = text; };
     CHECK_THROWS_AS((void)trainer.fit(watch), TooManyBadImages);
 
     TrainConfig shorter = config;
@@ -404,6 +406,7 @@ TEST_CASE("broken training images end a run, and its last whole step is saved be
     Trainer whole = make_trainer(shorter, tiny_data(), start_model(shorter, tiny_data(), notices));
     CHECK_FALSE(whole.fit());
     CHECK(saved == bits_of(whole));
+    CHECK(contains(told, "step " + std::to_string(readable / 16) + ", the last whole one"));
   }
 }
 

@@ -195,7 +195,9 @@ void Trainer::step_and_report() {
     after_step();
   } catch (const TooManyBadImages&) {
     const bool all_know = progress_.step > before || options_.processes->size() == 1;
-    if (all_know && before > 0) observer_->stop(finite_state());
+    if (!all_know || before == 0) throw;
+    observer_->stop(finite_state());
+    observer_->notice("step " + std::to_string(progress_.step) + ", the last whole one, is saved");
     throw;
   }
 }
