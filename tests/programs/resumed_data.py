@@ -114,6 +114,50 @@ def resumes(table):
     table.note("resume: the same images elsewhere", result.stderr or "images" * ("differ from" in result.stdout))
 
 
+def evaluations_that_fail(table):
+    """Broken validation pictures end the program, and a resume evaluates the epoch first, with the same weights."""
+    data = class_folders(table.folder / "broken")
+    train = ["train_imagenet", *TRAIN, "--data-dir", data, "--index-cache", "none", "--epochs", "1"]
+    whole, run = table.folder / "unbroken run", table.folder / "broken run"
+    table.must_run(*train, "--output", whole)
+    pictures = {path: path.read_bytes() for path in (data / "val").rglob("*.png")}
+    for path, content in pictures.items():
+        path.write_bytes(content[:30])
+    table.note("an evaluation of broken pictures fails", problem_of_error(table.run(*train, "--output", run), codes=[1]))
+    table.that("its epoch is saved", (run / "state.safetensors").exists() and not (run / "best.safetensors").exists())
+    for path, content in pictures.items():
+        path.write_bytes(content)
+    table.accepted("a resume evaluates first", [f"{run}, from step 4"], *train, "--output", run, "--resume", "auto")
+    for name in ("last", "best"):
+        same = (run / f"{name}.safetensors").read_bytes() == (whole / f"{name}.safetensors").read_bytes()
+        table.that(f"{name} is that of a run whose evaluation did not fail", same)
+
+
+def elsewhere(table):
+    """A run continues in another folder; relative data are found from another one; weights know what was held out."""
+    data = class_folders(table.folder / "there/data")
+    class_folders(table.folder / "here/data", copies=4)
+    train = ["train_imagenet", *TRAIN, "--data-dir", "data", "--index-cache", "none", "--val-fraction", "0.4"]
+    run, new = table.folder / "first folder", table.folder / "second folder"
+    table.must_run(*train, "--epochs", "2", "--output", run, cwd=table.folder / "there")
+    found = table.run("evaluate", run, cwd=table.folder / "here")
+    table.that("evaluate takes the pictures of training and says so",
+               found.returncode == 0 and f"the images are those of {data}" in found.stdout and "not those of" not in found.stdout, found)
+    other = table.run("evaluate", run, "--data-dir", "data", cwd=table.folder / "here")
+    table.that("evaluate notes other held-out pictures", "held out here are not those of the training run" in other.stdout, other)
+    lost = table.folder / "copied.safetensors"
+    shutil.copy(run / "best.safetensors", lost)
+    copied = table.run("evaluate", lost, "--data-dir", data)
+    table.that("copied weights hold out the same",
+               "held out by --val-fraction 0.4" in copied.stdout and "not those of" not in copied.stdout, copied)
+    done = table.run("train_imagenet", "--resume", run, "--output", new, "--epochs", "3", cwd=table.folder / "here")
+    rows = (new / "log.csv").read_text().splitlines()
+    table.that("a run continues in another folder with its log and best weights", done.returncode == 0 and len(rows) == 4
+               and rows[1:3] == (run / "log.csv").read_text().splitlines()[1:] and (new / "best.safetensors").exists(), done)
+    table.accepted("other held-out pictures than those of the first weights", ["images that this run holds out", "--seed 42"],
+                   *train, "--epochs", "1", "--data-dir", data, "--finetune", lost, "--seed", "9", "--output", table.folder / "leak")
+
+
 def teachers(table):
     folders = class_folders(table.folder / "taught")
     same = shards(table.folder / "same order", folders, list)
@@ -165,7 +209,7 @@ def others(table):
 
 def main():
     with Table(build_of(__doc__)) as table:
-        for part in (resumes, teachers, others):
+        for part in (resumes, evaluations_that_fail, elsewhere, teachers, others):
             part(table)
     return table.exit_code()
 
