@@ -171,7 +171,7 @@ bool all_finite(const Tensor& x) {
   data_kernels(x.device())
       .finite({x.dtype(), merged_axes<1>(x.shape(), {x.strides()}), x.raw(),
                reinterpret_cast<std::int64_t*>(finite.raw())});
-  return finite.item() != 0;
+  return *finite.to(Device{}).data<std::int64_t>() != 0;
 }
 
 }  // namespace fovea

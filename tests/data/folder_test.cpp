@@ -121,7 +121,7 @@ TEST_CASE("folders of thumbnails and of archive tools are no classes, and are co
   const auto train = open_dataset(photographs(folder.path(), "folder"), Split::train);
   CHECK(train->class_names() == std::vector<std::string>{"cat", "dog", "emu"});
   CHECK(train->size() == 6);
-  CHECK(contains(train->notice(), "skipped 2 @eaDir (not images)"));
+  CHECK(contains(train->notice(), "skipped 1 .txt, 2 @eaDir (not images)"));
   CHECK(open_dataset(photographs(folder.path(), "folder"), Split::test)->size() == 2);
 }
 

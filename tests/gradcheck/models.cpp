@@ -66,8 +66,9 @@ CheckRow check_function(const CheckOptions& checks, const Checked& c) {
   return row;
 }
 
-/// Biases before a norm that takes the mean away, and the scores of DETR's first self-attention,
-/// whose values are all alike: there is rounding noise to compare.
+/// Biases before a norm that takes the mean away, those of keys, which move all scores of a query
+/// alike, and the scores of DETR's first self-attention, whose values are all alike: there is
+/// rounding noise to compare.
 bool is_zero_in_theory(const std::string& name) {
   const std::string first = "transformer.decoder.layers.0.", backbone = "backbone.0.body.";
   if (name == first + "self_attn.in_proj_weight" || name == first + "norm1.weight") return true;
@@ -75,8 +76,13 @@ bool is_zero_in_theory(const std::string& name) {
   // channel each.
   if (name == backbone + "bn1.bias" || name == backbone + "norm.bias") return true;
   const bool stem = name.starts_with("conv_layers.conv_layers.") && name.ends_with(".0.bias");
+  // The groups of the VAE's first level have one channel each.
+  const bool first_level =
+      name.starts_with("encoder.down_blocks.0.") || name.starts_with("decoder.up_blocks.1.");
+  if (first_level && name.ends_with(".conv1.bias")) return true;
   return stem || name == "rpe_proj.bias" || name == "input_proj.0.0.bias" ||
-         name.ends_with("activation.conv1.bias") || name.ends_with("activation.conv2.bias");
+         name.ends_with(".to_k.bias") || name.ends_with("activation.conv1.bias") ||
+         name.ends_with("activation.conv2.bias");
 }
 
 /// What stands before the last norm of Phi_p: that norm undoes its scale, and too little of it
