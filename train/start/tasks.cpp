@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/registry.h"
+#include "train/start/data_origin.h"
 #include "train/tasks/autoencoding.h"
 #include "train/tasks/classification.h"
 #include "train/tasks/depth.h"
