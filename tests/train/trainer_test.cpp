@@ -5,14 +5,19 @@
 
 #include <doctest/doctest.h>
 
+#include <atomic>
+#include <chrono>
 #include <cmath>
+#include <thread>
 
 #include "engine/parallel.h"
 #include "ops/arithmetic.h"
 #include "ops/reduce.h"
 #include "ops/view.h"
 #include "tests/support/temporary_folder.h"
+#include "tests/support/thread_world.h"
 #include "tests/support/tiny_run.h"
+#include "train/loop/finite_state.h"
 
 namespace fovea {
 namespace {
@@ -343,6 +348,30 @@ TEST_CASE("the state before an evaluation is handed over; outputs that are not f
     CHECK(record.saves == 0);
     CHECK(record.epochs.empty());
   }
+}
+
+TEST_CASE("all processes refuse the state, and wait until the first has removed it") {
+  std::atomic<bool> removed = false;
+  test::in_threads(2, [&](Communicator& process) {
+    TrainConfig config = tiny_config();
+    config.loop.shards = 2;
+    Notices notices;
+    const Datasets data = tiny_data();
+    Trainer trainer =
+        make_trainer(config, data, start_model(config, data, notices), nullptr, process);
+    TrainWatch watch;
+    watch.on_step = [&](const EpochPosition&) {
+      const Tensor head = trainer.model().store().find("head.weight");
+      if (trainer.progress().step == 6) head.detach().fill_(3e38);
+    };
+    watch.on_refused = [&] {
+      if (!process.is_first()) return;
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      removed = true;
+    };
+    CHECK_THROWS_AS((void)trainer.fit(watch), RefusedState);
+    CHECK(removed);
+  });
 }
 
 TEST_CASE("a state before an evaluation is evaluated first when it is resumed") {
