@@ -82,6 +82,14 @@ ImageSize training_size(const TrainConfig& config, ImageSize usual, std::int64_t
   return training_size(config.sizes, usual, {epoch, config.schedule.epochs, config.run.seed});
 }
 
+void fit_decay(TrainConfig& config, Notices& notices) {
+  if (decay_fits(config.schedule)) return;
+  const std::string recipes = shortest_text(decay_epochs(config.schedule));
+  apply_settings(config, {{"decay-epochs", "0.2", kDerived}});
+  notices.add("--decay-epochs 0.2 instead of the recipe's ", recipes, ", as --sched wsd has ",
+              shortest_text(epochs_after_warmup(config.schedule)), " epochs after its warm-up");
+}
+
 void note_schedule(const TrainConfig& config, Notices& notices) {
   const ScheduleOptions& schedule = config.schedule;
   const double peak = peak_lr(config);

@@ -68,6 +68,9 @@ void check_config(const TrainConfig& config);
 [[nodiscard]] ImageSize training_size(const TrainConfig& config, ImageSize usual,
                                       std::int64_t epoch);
 
+/// Makes a decay that the recipe has for more epochs the usual part of those that are left.
+void fit_decay(TrainConfig& config, Notices& notices);
+
 /// Adds notes about learning rate settings that are not applied literally.
 void note_schedule(const TrainConfig& config, Notices& notices);
 /// Adds a note if the initial weights make up more than one percent of the averaged weights after

@@ -176,15 +176,6 @@ void choose_shards(TrainConfig& config, std::int64_t processes) {
   apply_settings(config, {{"shards", std::to_string(shards), kDerived}});
 }
 
-/// A decay that the recipe has for more epochs becomes the usual part of those that are left.
-void fit_decay(TrainConfig& config, Notices& notices) {
-  if (decay_fits(config.schedule)) return;
-  const std::string recipes = shortest_text(decay_epochs(config.schedule));
-  apply_settings(config, {{"decay-epochs", "0.2", kDerived}});
-  notices.add("--decay-epochs 0.2 instead of the recipe's ", recipes, ", as --sched wsd has ",
-              shortest_text(epochs_after_warmup(config.schedule)), " epochs after its warm-up");
-}
-
 /// Completes the settings of the validation images of a new run.
 void choose_split(bool is_given, ResolvedRun& run) {
   TrainConfig& config = run.config;
