@@ -178,11 +178,9 @@ TEST_CASE("an evaluation names what does not count in it") {
   crowd.crowd = true;
   const Stated some({{crowd, object(0, 5, 5, 9, 9)}}, {0}), none({{crowd}, {}}, {0});
   CHECK(said(evaluation_notices(some, 0)) ==
-        "1 of 2 objects are crowds or difficult: whether they are found does not count");
-  CHECK(
-      said(evaluation_notices(none, 0)) ==
-      "none of the 2 images has an object besides crowds, so average precision cannot be measured "
-      "and no epoch is the best");
+        "1 of 2 objects are crowds or difficult: they do not count");
+  CHECK(said(evaluation_notices(none, 0)) ==
+        "no object besides crowds in 2 images: no AP, no best epoch");
 }
 
 TEST_CASE("a set without objects is an error") {

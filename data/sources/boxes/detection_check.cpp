@@ -277,13 +277,12 @@ std::vector<std::string> evaluation_notices(const DetectionSet& set, std::int64_
   const DetectionCounts counts = count_objects(set);
   std::vector<std::string> notices;
   if (counts.objects == 0) {
-    notices.push_back(concat("none of the ", counts.images, " images has an object",
-                             counts.crowds > 0 ? " besides crowds" : "",
-                             ", so average precision cannot be measured and no epoch is the best"));
+    notices.push_back(concat("no object", counts.crowds > 0 ? " besides crowds" : "", " in ",
+                             counts.images, " images: no AP, no best epoch"));
     return notices;
   }
   if (counts.crowds > 0) {
-    notices.push_back(crowds_of(counts) + ": whether they are found does not count");
+    notices.push_back(crowds_of(counts) + ": they do not count");
   }
   note_crowded_images(counts, queries, notices);
   note_odd_areas(counts, notices);
