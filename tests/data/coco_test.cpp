@@ -130,7 +130,7 @@ TEST_CASE("one picture of COCO under two ids is told, with both") {
   const CocoFolder data;
   CHECK(open_dataset(data.options, Split::test)->notice().empty());
   std::string text(kFile);
-  text.replace(text.find("b.png"), 5, "a.png");
+  text.replace(text.find("b.png"), 5, "./a.png");
   data.write("annotations/instances_val2017.json", text);
   CHECK(open_dataset(data.options, Split::test)
             ->notice()

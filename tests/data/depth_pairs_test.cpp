@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "data/codecs/depth_png.h"
+#include "data/sources/split_overlap.h"
 #include "data/sources/verify.h"
 #include "engine/base/files.h"
 #include "tests/data/photographs.h"
@@ -121,6 +122,17 @@ TEST_CASE("a scale turns values into metres, and the greatest value is unknown a
   CHECK(*metres.values<float>(0, 0) == 0);
   CHECK(*metres.values<float>(0, 1) == 2);
   CHECK(contains(set->notice(), "1 of 2 depth maps looked at hold 65535, which counts as unknown"));
+}
+
+TEST_CASE("training pictures among the test pictures of pairs are told") {
+  const TemporaryFolder folder;
+  for (int i = 0; i < 3; ++i) write_pair(folder / "train", "room/" + std::to_string(i), i);
+  write_pair(folder / "val", "room/1", 1);
+  write_pair(folder / "val", "room/2", 7);  // another picture of that name
+  const auto train = open_pairs(folder.path(), Split::train),
+             test = open_pairs(folder.path(), Split::test);
+  CHECK(split_overlap_notice(*test, *train).starts_with("1 of the 2 test pictures is also"));
+  CHECK(split_overlap_notice(*test, *test).starts_with("2 of the 2 test pictures are also"));
 }
 
 TEST_CASE("pairs that do not fit are refused") {

@@ -61,13 +61,13 @@ Coco::Coco(const DatasetOptions& options, Split split)
 }
 
 void Coco::note_pictures_listed_twice() {
-  std::map<std::string_view, std::int64_t> ids;
+  std::map<std::string, std::int64_t> ids;
   std::vector<std::string> twice;
   for (const CocoImage& image : file_.images()) {
-    const auto [first, is_new] = ids.emplace(image.file_name, image.id);
+    const std::string name = fs::path(image.file_name).lexically_normal().string();
+    const auto [first, is_new] = ids.emplace(name, image.id);
     if (is_new) continue;
-    twice.push_back(
-        concat(visible_text(image.file_name), " (", first->second, " and ", image.id, ")"));
+    twice.push_back(concat(visible_text(name), " (", first->second, " and ", image.id, ")"));
   }
   if (twice.empty()) return;
   notice_ = concat(folder_.string(), ": ", twice.size(),
