@@ -104,7 +104,7 @@ Fields fields_of(SampleCommand& c) {
               "classes to sample in turn: names (quoted if they contain commas) or numbers "
               "(default: all)");
   samples.number("count", &c.count, "number of samples (default: 4 of each class, at most 40)",
-                 {0, 1e9});
+                 {0, 1e8});
   samples.number("first", &c.first,
                  "index of the first sample, so that several programs can share the work",
                  {0, 1e12});

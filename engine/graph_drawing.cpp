@@ -110,6 +110,7 @@ std::string quoted(const std::string& text) {
 /// The text in an op's box; its title is relative to `frame`.
 std::string box_text(const Op& op, const std::string& frame) {
   std::ostringstream text;
+  text.imbue(std::locale::classic());
   const std::string title = relative(op.own.value_or(frame), frame);
   text << title << (title.empty() ? "" : ": ") << op.node->name;
   const char* before = "\n";
@@ -160,6 +161,7 @@ struct Frame {
 class Drawing {
  public:
   explicit Drawing(const Tensor& root) : graph_(root) {
+    out_.imbue(std::locale::classic());
     out_ << "digraph tape {\n  node [shape=box, style=\"rounded,filled\", fontname=\"sans-serif\", "
             "fontsize=11];\n  edge [arrowsize=0.6];\n";
     Frame top;

@@ -18,9 +18,7 @@ namespace {
 
 template <class T>
 std::string text_of(const T& value) {
-  std::ostringstream out;
-  out << value;
-  return out.str();
+  return concat(value);
 }
 
 /// True for a matrix product of tokens with tokens. Model::costs() labels products without
@@ -98,9 +96,7 @@ std::string grouped(std::int64_t n) {
 
 std::string multiply_adds_text(std::int64_t n) {
   if (n == 0) return "";
-  std::ostringstream out;
-  out << std::fixed << std::setprecision(2) << static_cast<double>(n) * 1e-6 << " M";
-  return out.str();
+  return fixed_text(static_cast<double>(n) * 1e-6, 2) + " M";
 }
 
 /// Prints multiply-adds, with and without the attention products.

@@ -1,9 +1,10 @@
 // Error handling. Every message reads "where: got, expected[, what to do]".
 #pragma once
 
-#include <sstream>
 #include <stdexcept>
 #include <string>
+
+#include "engine/base/streamed.h"
 
 namespace fovea {
 
@@ -13,12 +14,10 @@ class Error : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Throws Error with the parts streamed one after another.
+/// Throws Error with the streamed parts.
 template <class... Parts>
 [[noreturn]] void fail(const Parts&... parts) {
-  std::ostringstream message;
-  (message << ... << parts);
-  throw Error(message.str());
+  throw Error(streamed(parts...));
 }
 
 /// Throws Error with the streamed parts unless `ok`. For user mistakes; invariants use assert. The

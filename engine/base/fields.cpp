@@ -15,9 +15,7 @@ namespace {
 
 template <class... Parts>
 [[noreturn]] void refuse(const Parts&... parts) {
-  std::ostringstream message;
-  (message << ... << parts);
-  throw UsageError(message.str());
+  throw UsageError(streamed(parts...));
 }
 
 [[noreturn]] void refuse_value(const Field& field, std::string_view text) {

@@ -9,7 +9,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <sstream>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -32,9 +31,7 @@ class UsageError : public Error {
 template <class... Parts>
 void check_usage(bool ok, const Parts&... parts) {
   if (ok) return;
-  std::ostringstream message;
-  (message << ... << parts);
-  throw UsageError(message.str());
+  throw UsageError(streamed(parts...));
 }
 
 /// Upper bound of counts: far above any realistic value, far below an overflow.

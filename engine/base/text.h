@@ -4,10 +4,11 @@
 #include <cstdint>
 #include <ctime>
 #include <optional>
-#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "engine/base/streamed.h"
 
 namespace fovea {
 
@@ -48,12 +49,10 @@ namespace fovea {
 [[nodiscard]] std::string local_time_text(std::time_t moment, const char* format);
 /// What printf writes. Throws if that is longer than 63 characters.
 [[nodiscard, gnu::format(printf, 1, 2)]] std::string printf_text(const char* format, ...);
-/// The concatenation of the parts, as written to a stream.
+/// The concatenation of the parts, see streamed().
 template <class... Parts>
 [[nodiscard]] std::string concat(const Parts&... parts) {
-  std::ostringstream text;
-  (text << ... << parts);
-  return text.str();
+  return streamed(parts...);
 }
 /// A percentage as text: "12.35 %" for 12.345.
 [[nodiscard]] std::string percent_text(double percent, int decimals = 2);

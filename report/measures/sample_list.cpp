@@ -13,7 +13,8 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr std::int64_t kMaxListed = 100'000'000;
+// The limits of --count and --first.
+constexpr std::int64_t kMaxCalled = 100'000'000, kMaxFirst = 1'000'000'000'000;
 
 /// The samples [first, end) of a call.
 struct Call {
@@ -23,12 +24,12 @@ struct Call {
 };
 
 std::optional<Call> call_of(const ordered_json& j) {
-  const auto number = [&](const char* key) -> std::optional<std::int64_t> {
+  const auto number = [&](const char* key, std::int64_t most) -> std::optional<std::int64_t> {
     if (!j.is_object() || !j.contains(key) || !j[key].is_number_integer()) return {};
     const auto value = j[key].get<std::int64_t>();
-    return value >= 0 && value <= kMaxListed ? std::optional(value) : std::nullopt;
+    return value >= 0 && value <= most ? std::optional(value) : std::nullopt;
   };
-  const auto first = number("first"), count = number("count");
+  const auto first = number("first", kMaxFirst), count = number("count", kMaxCalled);
   if (!first || !count) return {};
   return Call{*first, *first + *count};
 }

@@ -4,6 +4,8 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <locale>
+#include <string>
 
 #include "engine/base/error.h"
 
@@ -65,6 +67,29 @@ TEST_CASE("numbers are printed fixed, general, shortest and as percents") {
   CHECK(shortest_text(0.1) == "0.1");
   CHECK(percent_text(12.345) == "12.35 %");
   CHECK(percent_text(9.96, 1) == "10.0 %");
+}
+
+/// As in a German locale.
+struct DecimalComma : std::numpunct<char> {
+  [[nodiscard]] char do_decimal_point() const override { return ','; }
+  [[nodiscard]] char do_thousands_sep() const override { return '.'; }
+  [[nodiscard]] std::string do_grouping() const override { return "\3"; }
+};
+
+TEST_CASE("texts and messages have the same numbers in a locale with a decimal comma") {
+  const std::locale before =
+      std::locale::global(std::locale(std::locale::classic(), new DecimalComma));
+  const std::string text = concat("n", 12345, " ", 0.5), fixed = fixed_text(1234.5, 1);
+  std::string message;
+  try {
+    fail("got ", 0.25, ", expected ", 10000);
+  } catch (const Error& error) {
+    message = error.what();
+  }
+  std::locale::global(before);
+  CHECK(text == "n12345 0.5");
+  CHECK(fixed == "1234.5");
+  CHECK(message == "got 0.25, expected 10000");
 }
 
 TEST_CASE("what printf writes is whole, or an error") {
