@@ -75,7 +75,7 @@ Grads write_gradients(const GradArgs& g, const ViewGeometry& base, const ViewGeo
 }
 
 /// Puts a base on the tape again after a write, or takes it off if only constants are left in it.
-void record_write(const OpLabel& op, const Tensor& to, const Tensor& source) {
+void record_write(const char* name, const Tensor& to, const Tensor& source) {
   const std::shared_ptr<TensorImpl> owner = to.impl()->base ? to.impl()->base : to.impl();
   const ViewGeometry base(*owner), part(*to.impl());
   const Tensor y(owner), before = part == base ? Tensor() : y;
@@ -84,6 +84,7 @@ void record_write(const OpLabel& op, const Tensor& to, const Tensor& source) {
   const TensorOptions from = source.defined() ? source.options() : y.options();
   std::shared_ptr<Node> node;
   if (is_recorded) {
+    const OpLabel op(name);
     const Tensor inputs[] = {before, source};
     node = std::make_shared<Node>(
         op, y, inputs, std::span<const Tensor>(),
@@ -95,7 +96,7 @@ void record_write(const OpLabel& op, const Tensor& to, const Tensor& source) {
 }
 
 /// Throws when a write would silently change values that the tape relies on.
-void require_writable(const OpLabel& op, const Tensor& to, const Tensor& source) {
+void require_writable(const char* op, const Tensor& to, const Tensor& source) {
   if (!grad_enabled()) return;
   const bool is_on_tape = to.requires_grad();
   const TensorImpl& owner = to.impl()->base ? *to.impl()->base : *to.impl();
@@ -134,17 +135,15 @@ void catch_up(const Tensor& view) {
 }
 
 void Tensor::copy_(const Tensor& source) const {
-  const OpLabel op("copy_");
-  require_writable(op, *this, source);
+  require_writable("copy_", *this, source);
   copy_into(*this, source);
-  if (grad_enabled()) record_write(op, *this, source);
+  if (grad_enabled()) record_write("copy_", *this, source);
 }
 
 void Tensor::fill_(double value) const {
-  const OpLabel op("fill_");
-  require_writable(op, *this, {});
+  require_writable("fill_", *this, {});
   fill(*this, value);
-  if (grad_enabled()) record_write(op, *this, {});
+  if (grad_enabled()) record_write("fill_", *this, {});
 }
 
 }  // namespace fovea

@@ -51,9 +51,10 @@ Tensor rand_uniform(const Shape& shape, UniformRange range, RandomKey key, Tenso
   return generate(shape, options, [=](std::int64_t i) {
     const Philox4 words = philox(key.seed, key.stream, static_cast<std::uint64_t>(i / 2));
     const std::uint32_t* const pair = words.v + 2 * (i % 2);
-    const double x = range.lo + (range.hi - range.lo) * to_uniform53(pair[0], pair[1]);
-    // Rounded to the dtype, x could be hi.
-    return std::clamp(is_whole ? std::floor(x) : x, numbers.first, numbers.last);
+    double above = (range.hi - range.lo) * to_uniform53(pair[0], pair[1]);
+    if (is_whole) above = static_cast<double>(static_cast<std::int64_t>(above));
+    // Rounded to the dtype, the sum could be hi.
+    return std::clamp(range.lo + above, numbers.first, numbers.last);
   });
 }
 

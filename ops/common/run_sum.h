@@ -1,6 +1,8 @@
 // Sums of many terms, on host and device.
 #pragma once
 
+#include <cstdint>
+
 #include "engine/device.h"
 
 namespace fovea::ops::detail {
@@ -18,12 +20,27 @@ struct RunSum {
 
   FOVEA_HD void add(A term) {
     run += term;
-    if (++terms < kRunTerms) return;
+    if (++terms == kRunTerms) close();
+  }
+  /// Adds adjacent terms.
+  template <class T>
+  FOVEA_HD void add(const T* x, std::int64_t count) {
+    while (count > 0) {
+      const std::int64_t left = kRunTerms - terms, part = count < left ? count : left;
+      for (std::int64_t i = 0; i < part; ++i) run += static_cast<A>(x[i]);
+      terms += static_cast<int>(part);
+      if (terms == kRunTerms) close();
+      x += part;
+      count -= part;
+    }
+  }
+  FOVEA_HD A total() const { return closed + run; }
+
+  FOVEA_HD void close() {
     closed += run;
     run = 0;
     terms = 0;
   }
-  FOVEA_HD A total() const { return closed + run; }
 };
 
 }  // namespace fovea::ops::detail

@@ -59,9 +59,12 @@ struct MulScalar {  // y = x s;  dx = dy s
 
 struct DivScalar {  // y = x / s;  dx = dy / s
   double s;
-  template <class T>
-  FOVEA_HD T operator()(T x) const {
-    return x / static_cast<T>(s);
+  FOVEA_HD double operator()(double x) const { return x / s; }
+  /// A product in f64, which is faster: its error is about 2^-52 of the quotient, and two f32 have
+  /// no quotient nearer than 2^-49 to a number where the rounding to f32 changes.
+  FOVEA_HD float operator()(float x) const {
+    const double reciprocal = 1 / static_cast<double>(static_cast<float>(s));
+    return static_cast<float>(static_cast<double>(x) * reciprocal);
   }
 };
 

@@ -27,14 +27,21 @@ void for_each_window(const PoolWindows& w, const Start& start, const Body& body)
   });
 }
 
+/// Calls visit(first position in x, count) for the rows of a window.
+template <class Visit>
+void for_each_row(const PoolWindows& w, const Window& at, const Visit& visit) {
+  const std::int64_t left = w.width.first(at.j), right = w.width.last(at.j);
+  for (std::int64_t y = w.height.first(at.i); y < w.height.last(at.i); ++y) {
+    visit((at.plane * w.height.size + y) * w.width.size + left, right - left);
+  }
+}
+
 /// Calls visit(position in x) for the pixels of a window, row by row.
 template <class Visit>
 void for_each_pixel(const PoolWindows& w, const Window& at, const Visit& visit) {
-  const std::int64_t left = w.width.first(at.j), right = w.width.last(at.j);
-  for (std::int64_t y = w.height.first(at.i); y < w.height.last(at.i); ++y) {
-    const std::int64_t row = (at.plane * w.height.size + y) * w.width.size;
-    for (std::int64_t x = left; x < right; ++x) visit(row + x);
-  }
+  for_each_row(w, at, [&](std::int64_t first, std::int64_t count) {
+    for (std::int64_t x = 0; x < count; ++x) visit(first + x);
+  });
 }
 
 std::int64_t divisor(const PoolWindows& w, const Window& at) {
@@ -52,7 +59,9 @@ void average(const PoolCall& c) {
         c.windows, [](std::int64_t) {},
         [&](const Window& w) {
           detail::RunSum<A> sum;
-          for_each_pixel(c.windows, w, [&](std::int64_t at) { sum.add(static_cast<A>(from[at])); });
+          for_each_row(c.windows, w, [&](std::int64_t first, std::int64_t count) {
+            sum.add(from + first, count);
+          });
           to[w.index] = static_cast<T>(sum.total() / static_cast<A>(divisor(c.windows, w)));
         });
   });

@@ -25,8 +25,7 @@ void sum_squares(const T* rows, std::int64_t count, std::int64_t factor, T* to) 
   for (std::int64_t i = 0; i < count; ++i) {
     detail::RunSum<acc_t<T>> sum;
     for (std::int64_t y = 0; y < factor; ++y) {
-      const T* const row = rows + (y * count + i) * factor;
-      for (std::int64_t x = 0; x < factor; ++x) sum.add(static_cast<acc_t<T>>(row[x]));
+      sum.add(rows + (y * count + i) * factor, factor);
     }
     to[i] = static_cast<T>(sum.total());
   }
