@@ -46,15 +46,24 @@ struct RepresentableRange {
 
 Tensor rand_uniform(const Shape& shape, UniformRange range, RandomKey key, TensorOptions options) {
   const RepresentableRange numbers(range, options.dtype);
-  const bool is_whole = !is_float(options.dtype);
-  if (is_whole) range = {numbers.first, numbers.last + 1};
-  return generate(shape, options, [=](std::int64_t i) {
-    const Philox4 words = philox(key.seed, key.stream, static_cast<std::uint64_t>(i / 2));
-    const std::uint32_t* const pair = words.v + 2 * (i % 2);
-    double above = (range.hi - range.lo) * to_uniform53(pair[0], pair[1]);
-    if (is_whole) above = static_cast<double>(static_cast<std::int64_t>(above));
-    // Rounded to the dtype, the sum could be hi.
-    return std::clamp(range.lo + above, numbers.first, numbers.last);
+  std::int64_t pair = -1;  // elements 2 pair and 2 pair + 1 share the words
+  Philox4 words{};
+  auto draw = [=](std::int64_t i) mutable {  // in [0, 1)
+    if (i / 2 != pair)
+      words = philox(key.seed, key.stream, static_cast<std::uint64_t>(pair = i / 2));
+    const std::uint32_t* const own = words.v + 2 * (i % 2);
+    return to_uniform53(own[0], own[1]);
+  };
+  const double last = numbers.last;  // the sums below may be rounded up to the bound
+  if (is_float(options.dtype)) {
+    return generate(shape, options, [=](std::int64_t i) mutable {
+      return std::clamp(range.lo + (range.hi - range.lo) * draw(i), numbers.first, last);
+    });
+  }
+  const double count = last - numbers.first + 1;
+  return generate(shape, options, [=](std::int64_t i) mutable {
+    const auto whole = static_cast<double>(static_cast<std::int64_t>(count * draw(i)));
+    return std::min(numbers.first + whole, last);
   });
 }
 

@@ -116,16 +116,19 @@ template <class A, class Term>
   double total = 0;
   for (std::int64_t i = 0; i < count;) {
     const std::int64_t end = smaller(count, i + detail::kRunTerms);
-    A parts[kParts] = {};
-    for (; i + kParts <= end; i += kParts) {
-      for (int j = 0; j < kParts; ++j) parts[j] += term(i + j);
+    A sum = 0;
+    if (end - i >= kParts) {
+      A parts[kParts] = {};
+      for (; i + kParts <= end; i += kParts) {
+        for (int j = 0; j < kParts; ++j) parts[j] += term(i + j);
+      }
+      for (int half = kParts / 2; half > 0; half /= 2) {
+        for (int j = 0; j < half; ++j) parts[j] += parts[j + half];
+      }
+      sum = parts[0];
     }
-    A rest = 0;
-    for (; i < end; ++i) rest += term(i);
-    for (int half = kParts / 2; half > 0; half /= 2) {
-      for (int j = 0; j < half; ++j) parts[j] += parts[j + half];
-    }
-    total += static_cast<double>(rest + parts[0]);
+    for (; i < end; ++i) sum += term(i);
+    total += static_cast<double>(sum);
   }
   return total;
 }

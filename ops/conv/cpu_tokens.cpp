@@ -83,71 +83,72 @@ void forward_of(const DepthwiseTokensCall& c) {
   });
 }
 
-/// sums += the sum of term(at, token, lane) over `count` tokens, in runs (ops/common/run_sum.h).
-template <class A, class Term>
-[[gnu::always_inline]] inline void add_tokens(std::int64_t count, std::int64_t channels, A* sums,
-                                              const Term& term) {
-  for_lanes<A>(channels, [&](auto at, std::int64_t i) {
-    auto total = at.load(sums + i);
-    for (std::int64_t j = 0; j < count;) {
-      const std::int64_t end = count - j < detail::kRunTerms ? count : j + detail::kRunTerms;
-      auto run = term(at, j++, i);
-      for (; j < end; ++j) run += term(at, j, i);
-      total += run;
-    }
-    at.store(sums + i, total);
-  });
-}
-
-/// Adds the contribution of one output row to one tap: the sum over the row of dy x.
+/// Adds the contribution of a piece of an output row to one tap: the sum over it of dy x.
 template <class T>
 [[gnu::flatten]] void tap_sums(const DepthwiseTokensCall& c, std::int64_t count, const T* x,
                                const T* dy, acc_t<T>* sums) {
+  using A = acc_t<T>;
   const std::int64_t width = c.channels;
-  add_tokens(count, width, sums, [&](auto at, std::int64_t j, std::int64_t i) {
-    return at.load(dy + j * width + i) * at.load(x + j * width + i);
+  for_lanes<A>(width, [&](auto at, std::int64_t i) {
+    auto sum = at.load(sums + i);
+    for (std::int64_t j = 0; j < count; ++j) {
+      sum += at.load(dy + j * width + i) * at.load(x + j * width + i);
+    }
+    at.store(sums + i, sum);
   });
 }
 
 template <class T>
 [[gnu::flatten]] void add_rows(const T* dy, std::int64_t count, std::int64_t width,
                                acc_t<T>* sums) {
-  add_tokens(count, width, sums,
-             [&](auto at, std::int64_t j, std::int64_t i) { return at.load(dy + j * width + i); });
+  using A = acc_t<T>;
+  for_lanes<A>(width, [&](auto at, std::int64_t i) {
+    auto sum = at.load(sums + i);
+    for (std::int64_t j = 0; j < count; ++j) sum += at.load(dy + j * width + i);
+    at.store(sums + i, sum);
+  });
 }
 
-/// Adds the contributions of output row `i` of an image, `dy`, to all taps and to the bias.
+/// The outputs [begin, end) of row `row` of an image.
+struct RowPiece {
+  std::int64_t row, begin, end;
+};
+
+/// Adds the contributions of a piece to all taps and to the bias; x and dy are the image's.
 template <class T>
-void row_sums(const DepthwiseTokensCall& c, std::int64_t i, const T* x, const T* dy,
-              acc_t<T>* sums) {
+void piece_sums(const DepthwiseTokensCall& c, const RowPiece& p, const T* x, const T* dy,
+                acc_t<T>* sums) {
   const std::int64_t width = c.channels;
-  const TapRange rows(c, 0, i);
+  const T* const upstream = dy + p.row * c.out[1] * width;
+  const TapRange rows(c, 0, p.row);
   for (std::int64_t a = rows.begin; a < rows.end; ++a) {
     const T* row = x + (rows.first + a - rows.begin) * c.in[1] * width;
     for (std::int64_t b = 0; b < c.kernel[1]; ++b) {
       const std::int64_t shift = b - c.padding[1];
-      const std::int64_t begin = shift < 0 ? -shift : 0;
-      const std::int64_t end = c.in[1] - shift < c.out[1] ? c.in[1] - shift : c.out[1];
-      tap_sums(c, end - begin, row + (begin + shift) * width, dy + begin * width,
+      const std::int64_t begin = p.begin + shift < 0 ? -shift : p.begin;
+      const std::int64_t end = c.in[1] - shift < p.end ? c.in[1] - shift : p.end;
+      tap_sums(c, end - begin, row + (begin + shift) * width, upstream + begin * width,
                sums + (a * c.kernel[1] + b) * width);
     }
   }
-  add_rows(dy, c.out[1], width, sums + c.kernel[0] * c.kernel[1] * width);
+  add_rows(upstream + p.begin * width, p.end - p.begin, width,
+           sums + c.kernel[0] * c.kernel[1] * width);
 }
 
-/// The sums of one part: rows of outputs are added in runs as well.
+/// The sums of one part, in runs of tokens (ops/common/run_sum.h).
 template <class T>
 void part_sums(const DepthwiseTokensSumsCall& s, std::int64_t part) {
   using A = acc_t<T>;
+  constexpr std::int64_t kMost = detail::kRunTerms;
   const DepthwiseTokensCall& c = s.forward;
   const std::int64_t count = (c.kernel[0] * c.kernel[1] + 1) * c.channels;
   A *const sums = static_cast<A*>(s.sums) + part * count, *const run = row_scratch<A>(count);
-  std::int64_t rows = 0;
+  std::int64_t tokens = 0;
   for (std::int64_t k = 0; k < count; ++k) run[k] = 0;
   const auto close = [&] {
     for (std::int64_t k = 0; k < count; ++k) sums[k] += run[k];
     for (std::int64_t k = 0; k < count; ++k) run[k] = 0;
-    rows = 0;
+    tokens = 0;
   };
   const std::int64_t per_part = (c.batch + s.parts - 1) / s.parts, past = (part + 1) * per_part;
   for (std::int64_t entry = part * per_part; entry < past && entry < c.batch; ++entry) {
@@ -156,8 +157,12 @@ void part_sums(const DepthwiseTokensSumsCall& s, std::int64_t part) {
     const T* const x = static_cast<const T*>(c.x) + in_row * c.channels;
     const T* const dy = static_cast<const T*>(s.dy) + out_row * c.channels;
     for (std::int64_t i = 0; i < c.out[0]; ++i) {
-      row_sums(c, i, x, dy + i * c.out[1] * c.channels, run);
-      if (++rows == detail::kRunTerms) close();
+      for (std::int64_t j = 0; j < c.out[1]; j += kMost) {
+        const RowPiece piece{i, j, j + kMost < c.out[1] ? j + kMost : c.out[1]};
+        if (tokens + piece.end - piece.begin > kMost) close();
+        piece_sums(c, piece, x, dy, run);
+        tokens += piece.end - piece.begin;
+      }
     }
   }
   close();
