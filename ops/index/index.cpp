@@ -6,7 +6,6 @@
 
 #include "engine/autograd.h"
 #include "ops/common/rows.h"
-#include "ops/common/run_sum.h"
 #include "ops/index/outside.h"
 
 namespace fovea::ops {
@@ -45,10 +44,11 @@ Tensor read_at(const Tensor& x, int axis, const Tensor& index) {
   return y;
 }
 
-/// dx[index[i]] += dy[i], starting from 0: in f64 where an element may get more terms than a run
-/// has.
+/// dx[index[i]] += dy[i], starting from 0: in f64 where an element may get so many terms that f32
+/// would lose digits.
 Tensor add_at(const Shape& shape, int axis, const Tensor& index, const Tensor& dy) {
-  const bool is_long = dy.size(axis) > detail::kRunTerms;
+  constexpr std::int64_t kMostInF32 = 1 << 12;
+  const bool is_long = dy.size(axis) > kMostInF32;
   const DType sums = is_long ? DType::f64 : acc_dtype(dy.dtype());
   const Tensor dx = zeros(shape, {sums, dy.device()});
   if (dy.numel() != 0) {
