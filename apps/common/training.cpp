@@ -232,8 +232,7 @@ int run_process(const TrainingProgram& program, const Launch& launch, int argc, 
   for (const auto& part : {data.train, data.test}) {
     if (!part->notice().empty()) run.notices.add(part->notice());
   }
-  note_untrained_classes(config, data, run.notices);
-  run.notices.add_all(data_notices(task_info(config), data));
+  run.notices.add_all(data_notices(config, data));
   Console console(program.name, launch.cores);
   const auto print_notices = [&] {
     for (const std::string& notice : run.notices.texts()) console.print("note: " + notice);

@@ -193,4 +193,20 @@ TEST_CASE(
   CHECK_FALSE(resolved({{"config", file}}).recipes_batch);
 }
 
+TEST_CASE("labels that only validation images have are noted") {
+  const auto notices_with = [&](std::int64_t train_size) {
+    const BuiltinOptions sizes{.train_size = train_size, .test_size = 10};  // labels 0 to 9
+    const Datasets data{std::make_shared<Builtin>(Split::train, sizes),
+                        std::make_shared<Builtin>(Split::test, sizes)};
+    return data_notices(resolved({}).config, data).texts();
+  };
+  const std::vector<std::string> names = Builtin(Split::train).class_names();
+  const auto text = [](const std::string& labels) {
+    return std::vector{"no training image has the " + labels + ", which validation images have"};
+  };
+  CHECK(notices_with(10).empty());
+  CHECK(notices_with(9) == text("label " + names[9]));
+  CHECK(notices_with(8) == text("labels " + names[8] + ", " + names[9]));
+}
+
 }  // namespace fovea

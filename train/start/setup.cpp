@@ -74,6 +74,21 @@ std::set<std::int64_t> labels_listed(const Dataset& images) {
   return labels;
 }
 
+/// The labels of validation images that no training image has, or "".
+std::string untrained_labels_notice(const Datasets& data) {
+  const std::set<std::int64_t> trained = labels_listed(*data.train);
+  const std::vector<std::string>& names = data.train->class_names();
+  std::vector<std::string> untrained;
+  for (const std::int64_t label : labels_listed(*data.test)) {
+    if (trained.contains(label)) continue;
+    const auto at = static_cast<std::size_t>(label);
+    untrained.push_back(at < names.size() ? names[at] : std::to_string(label));
+  }
+  if (untrained.empty() || trained.empty()) return "";
+  return concat("no training image has the ", untrained.size() == 1 ? "label " : "labels ",
+                first_few(untrained), ", which validation images have");
+}
+
 }  // namespace
 
 Datasets open_datasets(const TrainConfig& config) {
@@ -94,24 +109,10 @@ Datasets open_datasets(const TrainConfig& config) {
   return {std::move(train), std::move(test)};
 }
 
-void note_untrained_classes(const TrainConfig& config, const Datasets& data, Notices& notices) {
-  if (!dataset_options(config).labelled) return;
-  const std::set<std::int64_t> trained = labels_listed(*data.train);
-  const std::vector<std::string>& names = data.train->class_names();
-  std::vector<std::string> untrained;
-  for (const std::int64_t label : labels_listed(*data.test)) {
-    if (trained.contains(label)) continue;
-    const auto at = static_cast<std::size_t>(label);
-    untrained.push_back(at < names.size() ? names[at] : std::to_string(label));
-  }
-  if (untrained.empty() || trained.empty()) return;
-  notices.add("no training image has the ", untrained.size() == 1 ? "label " : "labels ",
-              first_few(untrained), ", which validation images have");
-}
-
-Notices data_notices(const TaskInfo& task, const Datasets& data) {
+Notices data_notices(const TrainConfig& config, const Datasets& data) {
   Notices notices;
-  if (!task.has_targets) return notices;
+  if (dataset_options(config).labelled) notices.add_new(untrained_labels_notice(data));
+  if (!task_info(config).has_targets) return notices;
   notices.add_new(split_overlap_notice(*data.test, *data.train));
   for (const auto& [name, part] :
        {std::pair("training images: ", data.train), std::pair("test images: ", data.test)}) {

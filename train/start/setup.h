@@ -12,11 +12,9 @@ namespace fovea {
 
 [[nodiscard]] Datasets open_datasets(const TrainConfig& config);
 
-/// Adds a notice about classes that have validation images but no training image.
-void note_untrained_classes(const TrainConfig& config, const Datasets& data, Notices& notices);
-/// What is doubtful about images with boxes or depths: some are in both parts, or are turned by
-/// EXIF data that are ignored.
-[[nodiscard]] Notices data_notices(const TaskInfo& task, const Datasets& data);
+/// What is doubtful about a run's images: labels that only validation images have and, of images
+/// with boxes or depths, those in both parts and those turned by EXIF data that are ignored.
+[[nodiscard]] Notices data_notices(const TrainConfig& config, const Datasets& data);
 
 /// If an epoch has no complete batch, takes a batch size of at most a quarter of its images, a
 /// power of two, and adds a notice.
