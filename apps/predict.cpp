@@ -39,7 +39,7 @@ int predict(int argc, char** argv) {
   LoadedModel trained = load_trained(request.load);
   const TaskKind task = trained.model->info().task;
   refuse_flags_of_others(task, fields, &TaskCommands::predict_flags);
-  request.check_outputs(/*output_is_folder=*/task == TaskKind::depth);
+  request.check_outputs(commands_of(task).predicts_folder);
   for (const std::string& notice : trained.notices) std::cerr << "note: " << notice << '\n';
   return commands_of(task).predict(request, trained, pictures);
 }

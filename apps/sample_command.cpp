@@ -42,8 +42,8 @@ std::optional<DiffusionOptions> options_of_run(const fs::path& weights) {
   std::error_code none;
   if (!fs::exists(file, none)) return {};
   const TrainConfig config = saved_config(read_file(file), file.string());
-  if (config.task->kind() != TaskKind::diffusion) return {};
-  return diffusion_of(config);
+  const DiffusionOptions* const options = diffusion_of(config);
+  return options != nullptr ? std::optional(*options) : std::nullopt;
 }
 
 void check_command(const SampleCommand& c) {

@@ -286,11 +286,9 @@ TEST_CASE("a task costs five files and two rows") {
       if (matches(path, "apps/train_\\w+\\.cpp")) programs.insert(path);
     }
     CHECK(programs.size() == 1);
-    // Besides: the second row, the goldens' row, models, and who shows or samples them.
-    const std::string shows = task == "diffusion" ? "|apps/sample_command\\.cpp" : "";
+    // Besides: the second row, the goldens' row, models, and who shows them.
     CHECK(others(found, own + ".*|models/.*|(train/start|apps/tasks)/tasks\\.cpp|" +
-                            *programs.begin() + "|report/inspect/.*|tests/parity/golden\\.cpp" +
-                            shows)
+                            *programs.begin() + "|report/inspect/.*|tests/parity/golden\\.cpp")
               .empty());
   }
 }

@@ -260,33 +260,11 @@ LoadedModel load_trained(const LoadRequest& request) {
   return loaded;
 }
 
-namespace {
-
-/// The programs for a model that does not classify.
-std::string_view programs_for(TaskKind task) {
-  switch (task) {
-    case TaskKind::masked_autoencoding:
-      return "; ./run inspect mae shows its reconstructions, ./run train_cifar --finetune makes it "
-             "a classifier";
-    case TaskKind::diffusion:
-      return "; ./run sample draws its pictures, ./run measure compares them with real ones, and "
-             "./run train_diffusion --resume RUN --eval prints its held-out loss";
-    case TaskKind::autoencoding:
-      return "; ./run encode makes its latents, and ./run train_vae --resume RUN --eval prints its "
-             "held-out loss";
-    default:
-      return "";
-  }
-}
-
-}  // namespace
-
 void require_classes(const LoadedModel& loaded) {
   const ModelInfo& model = loaded.model->info();
-  const bool is_generator =
-      model.task == TaskKind::diffusion || model.task == TaskKind::autoencoding;
-  check(model.num_classes > 0 && !is_generator, loaded.weights.string(), ": ", model.name, " is ",
-        noun_of(model.task), ", expected a classifier", programs_for(model.task));
+  const std::string_view uses = other_uses(model.task);
+  check(model.num_classes > 0 && uses.empty(), loaded.weights.string(), ": ", model.name, " is ",
+        noun_of(model.task), ", expected a classifier", uses.empty() ? "" : "; ", uses);
   check(model.in_chans == Image::kChannels, loaded.weights.string(), ": in_chans: got ",
         model.in_chans, ", expected ", Image::kChannels, ", because pictures are read as RGB");
 }

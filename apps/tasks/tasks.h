@@ -19,6 +19,7 @@ struct TaskCommands {
   std::string_view models;  ///< "classifiers", for messages
   Flags evaluate_flags{};   ///< flags of `evaluate` that are for models of this task alone
   Flags predict_flags{};    ///< the same for `predict`
+  bool predicts_folder = false;  ///< --output of `predict` is a folder
   void (*evaluate)(const EvaluateRequest& request);
   /// Returns the exit code.
   int (*predict)(const PredictRequest& request, LoadedModel& trained, const PictureList& pictures);

@@ -2,8 +2,20 @@
 #pragma once
 
 #include "data/loading/batch.h"
+#include "engine/base/error.h"
 
 namespace fovea {
+
+/// Thrown when more images are broken than BadImageOptions::limit allows.
+class TooManyBadImages : public Error {
+ public:
+  using Error::Error;
+};
+/// Thrown when no image can be read, whatever the limit.
+class AllImagesBad : public TooManyBadImages {
+ public:
+  using TooManyBadImages::TooManyBadImages;
+};
 
 class BatchSource {
  public:

@@ -4,7 +4,6 @@
 #include <cstdint>
 
 #include "data/image.h"
-#include "engine/base/error.h"
 #include "engine/comm/shards.h"
 
 namespace fovea {
@@ -41,17 +40,6 @@ enum class OnBadImage {
   fail,     ///< next() throws
   replace,  ///< use the next good image of the data set instead
   drop,     ///< make the batch one row smaller, possibly empty
-};
-
-/// Thrown when more images are broken than BadImageOptions::limit allows.
-class TooManyBadImages : public Error {
- public:
-  using Error::Error;
-};
-/// Thrown when no image can be read, whatever the limit.
-class AllImagesBad : public TooManyBadImages {
- public:
-  using TooManyBadImages::TooManyBadImages;
 };
 
 struct BadImageOptions {

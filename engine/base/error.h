@@ -4,7 +4,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "engine/base/streamed.h"
+#include "engine/base/text.h"
 
 namespace fovea {
 
@@ -17,7 +17,7 @@ class Error : public std::runtime_error {
 /// Throws Error with the streamed parts.
 template <class... Parts>
 [[noreturn]] void fail(const Parts&... parts) {
-  throw Error(streamed(parts...));
+  throw Error(concat(parts...));
 }
 
 /// Throws Error with the streamed parts unless `ok`. For user mistakes; invariants use assert. The

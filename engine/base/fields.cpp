@@ -15,7 +15,7 @@ namespace {
 
 template <class... Parts>
 [[noreturn]] void refuse(const Parts&... parts) {
-  throw UsageError(streamed(parts...));
+  throw UsageError(concat(parts...));
 }
 
 [[noreturn]] void refuse_value(const Field& field, std::string_view text) {

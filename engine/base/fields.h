@@ -31,7 +31,7 @@ class UsageError : public Error {
 template <class... Parts>
 void check_usage(bool ok, const Parts&... parts) {
   if (ok) return;
-  throw UsageError(streamed(parts...));
+  throw UsageError(concat(parts...));
 }
 
 /// Upper bound of counts: far above any realistic value, far below an overflow.

@@ -3,12 +3,12 @@
 
 #include <cstdint>
 #include <ctime>
+#include <locale>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "engine/base/streamed.h"
 
 namespace fovea {
 
@@ -49,10 +49,13 @@ namespace fovea {
 [[nodiscard]] std::string local_time_text(std::time_t moment, const char* format);
 /// What printf writes. Throws if that is longer than 63 characters.
 [[nodiscard, gnu::format(printf, 1, 2)]] std::string printf_text(const char* format, ...);
-/// The concatenation of the parts, see streamed().
+/// The parts streamed one after another; the same under every locale: "1234.5", never "1.234,5".
 template <class... Parts>
 [[nodiscard]] std::string concat(const Parts&... parts) {
-  return streamed(parts...);
+  std::ostringstream text;
+  text.imbue(std::locale::classic());
+  (text << ... << parts);
+  return text.str();
 }
 /// A percentage as text: "12.35 %" for 12.345.
 [[nodiscard]] std::string percent_text(double percent, int decimals = 2);

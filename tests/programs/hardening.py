@@ -264,7 +264,7 @@ def removed(table):
 
 def signals_in_training(table):
     for program in PROGRAMS:
-        of_batch_systems = (signal.SIGUSR1, signal.SIGUSR2, signal.SIGXCPU) if program == PROGRAMS[0] else ()
+        of_batch_systems = (signal.SIGUSR1, signal.SIGUSR2, signal.SIGXCPU) if program == "train_cifar" else ()
         for number in (signal.SIGHUP, signal.SIGTERM, signal.SIGINT, *of_batch_systems):
             run = table.folder / f"{program} signal {number}"
             process = table.start("--output", run, "--epochs", "100000", "--log-interval", "1", program=program)

@@ -159,7 +159,7 @@ def held_out(checks, data):
     again = measured("--data-dir", there)
     checks.that("what --val-fraction holds out is the same elsewhere", first == again, f"{first} {again}")
     resumed = checks.run(*training(there, run, "--resume", "auto", "--epochs", "3"))
-    checks.that("and in a resumed run", resumed.returncode == 0 and f"using {first[0]} of" in resumed.stdout,
+    checks.that("and in a resumed run", resumed.returncode == 0 and f"holds out {first[0]} of" in resumed.stdout,
                 resumed.stderr)
 
 

@@ -2,7 +2,6 @@
 // generator state.
 #include "train/loop/step.h"
 
-#include "data/loading/loader.h"
 #include "engine/autograd.h"
 #include "engine/tape_watch.h"
 #include "train/run/run_context.h"

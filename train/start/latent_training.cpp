@@ -66,24 +66,23 @@ void require_vae_of(const Metadata& metadata, const std::string& where,
 }
 
 void keep_vae_of(const TrainConfig& config, const TaskInfo& task, Notices& notices) {
-  if (!task.latents || config.task->kind() != TaskKind::diffusion) return;
-  const std::filesystem::path& vae = diffusion_of(config).vae;
-  if (vae.empty()) return;
-  const std::string failure = keep_vae(vae, task.latents->hash);
+  const DiffusionOptions* const diffusion = diffusion_of(config);
+  if (!task.latents || diffusion == nullptr || diffusion->vae.empty()) return;
+  const std::string failure = keep_vae(diffusion->vae, task.latents->hash);
   if (failure.empty()) return;
-  notices.add("--vae ", vae.string(), ": its weights cannot be kept (", failure,
+  notices.add("--vae ", diffusion->vae.string(), ": its weights cannot be kept (", failure,
               "); if that run is continued, this one loses its VAE");
 }
 
 void take_kept_vae(TrainConfig& config, const std::filesystem::path& folder) {
-  if (config.task->kind() != TaskKind::diffusion || diffusion_of(config).vae.empty()) return;
+  DiffusionOptions* const diffusion = diffusion_of(config);
+  if (diffusion == nullptr || diffusion->vae.empty()) return;
   const std::filesystem::path weights = RunPaths{folder}.weights("last");
   std::error_code none;
   if (!std::filesystem::exists(weights, none)) return;
   const auto trained = latent_source(read_metadata(weights), weights.string());
   if (!trained) return;
-  std::filesystem::path& vae = diffusion_of(config).vae;
-  vae = vae_with_hash(vae, trained->hash);
+  diffusion->vae = vae_with_hash(diffusion->vae, trained->hash);
 }
 
 void require_vae_of_run(const std::filesystem::path& folder, const LatentSource& latents) {

@@ -29,6 +29,7 @@ struct TaskRow {
   const char* models;    ///< noun for the models: "classifiers"
   const char* programs;  ///< programs that train them: "./run train_mae trains"
   RecipeNames recipes;   ///< by kind of data set, and for fine-tuning
+  const char* other_uses = "";
 };
 
 const TaskRow kTasks[] = {
@@ -44,7 +45,9 @@ const TaskRow kTasks[] = {
      .settings = masked_autoencoding_settings,
      .models = "masked autoencoders",
      .programs = "./run train_mae trains",
-     .recipes = {.drawn = "builtin_mae", .small = "cifar_mae", .photographs = "imagenet_mae_base"}},
+     .recipes = {.drawn = "builtin_mae", .small = "cifar_mae", .photographs = "imagenet_mae_base"},
+     .other_uses = "./run inspect mae shows its reconstructions, ./run train_cifar --finetune "
+                   "makes it a classifier"},
     {.kind = TaskKind::diffusion,
      .settings = diffusion_settings,
      .models = "diffusion models",
@@ -52,12 +55,16 @@ const TaskRow kTasks[] = {
      .recipes = {.drawn = "builtin_dit",
                  .small = "cifar_dit",
                  .photographs = "photographs_dit",
-                 .latents = "latents_dit"}},
+                 .latents = "latents_dit"},
+     .other_uses = "./run sample draws its pictures, ./run measure compares them with real ones, "
+                   "and ./run train_diffusion --resume RUN --eval prints its held-out loss"},
     {.kind = TaskKind::autoencoding,
      .settings = autoencoding_settings,
      .models = "image autoencoders",
      .programs = "./run train_vae trains",
-     .recipes = {.drawn = "builtin_vae", .small = "cifar_vae", .photographs = "imagenet_vae_f8"}},
+     .recipes = {.drawn = "builtin_vae", .small = "cifar_vae", .photographs = "imagenet_vae_f8"},
+     .other_uses = "./run encode makes its latents, and ./run train_vae --resume RUN --eval prints "
+                   "its held-out loss"},
     {.kind = TaskKind::depth,
      .settings = depth_settings,
      .models = "depth models",
@@ -137,6 +144,8 @@ std::string_view recipe_of(std::string_view dataset, TaskKind task) {
   if (kind == DataKind::small) return recipes.small;
   return kind == DataKind::latents ? recipes.latents : recipes.photographs;
 }
+
+std::string_view other_uses(TaskKind task) { return row_of(task).other_uses; }
 
 std::string_view finetuning_recipe(TaskKind task) { return row_of(task).recipes.finetuning; }
 

@@ -25,6 +25,10 @@ namespace fovea {
 /// Parses the settings of a run saved by any program, from JSON read at `where`. Throws UsageError.
 [[nodiscard]] TrainConfig saved_config(std::string_view json, const std::string& where);
 
+/// What to do with a model that has no answers about a picture, for a message: "./run sample draws
+/// its pictures"; "" for the other tasks.
+[[nodiscard]] std::string_view other_uses(TaskKind task);
+
 /// Name of the recipe of a task on a data set, by the set's data_kind(). Throws on an unknown one.
 [[nodiscard]] std::string_view recipe_of(std::string_view dataset, TaskKind task);
 /// Name of the recipe for fine-tuning published weights; "" if the task has none.

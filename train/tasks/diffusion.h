@@ -29,9 +29,9 @@ struct DiffusionOptions {
 /// The settings --noise-schedule, --num-sampling-steps and so on.
 [[nodiscard]] std::unique_ptr<TaskSettings> diffusion_settings();
 
-/// The diffusion options of a run that trains a DiT.
-[[nodiscard]] DiffusionOptions& diffusion_of(TrainConfig& config);
-[[nodiscard]] const DiffusionOptions& diffusion_of(const TrainConfig& config);
+/// The diffusion options of a run that trains a DiT; nullptr for other tasks.
+[[nodiscard]] DiffusionOptions* diffusion_of(TrainConfig& config);
+[[nodiscard]] const DiffusionOptions* diffusion_of(const TrainConfig& config);
 
 /// An evaluation measures the loss and, with learned variances, its two parts: mse and vb.
 /// The samples of a model that trains on `stored_latents` are not decoded.

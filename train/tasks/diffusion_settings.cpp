@@ -96,12 +96,14 @@ class DiffusionSettings : public TaskSettingsOf<DiffusionSettings, TaskKind::dif
 
 std::unique_ptr<TaskSettings> diffusion_settings() { return std::make_unique<DiffusionSettings>(); }
 
-DiffusionOptions& diffusion_of(TrainConfig& config) {
-  return dynamic_cast<DiffusionSettings&>(*config.task).options;
+DiffusionOptions* diffusion_of(TrainConfig& config) {
+  auto* const settings = dynamic_cast<DiffusionSettings*>(&*config.task);
+  return settings != nullptr ? &settings->options : nullptr;
 }
 
-const DiffusionOptions& diffusion_of(const TrainConfig& config) {
-  return dynamic_cast<const DiffusionSettings&>(*config.task).options;
+const DiffusionOptions* diffusion_of(const TrainConfig& config) {
+  const auto* const settings = dynamic_cast<const DiffusionSettings*>(&*config.task);
+  return settings != nullptr ? &settings->options : nullptr;
 }
 
 }  // namespace fovea
