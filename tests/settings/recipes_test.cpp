@@ -204,7 +204,7 @@ TEST_CASE(
   CHECK(c.step.ema.keep);
   CHECK(c.step.ema.decay == 0.9999);
   CHECK_FALSE(c.step.ema.warmup);
-  CHECK_FALSE(diffusion_of(c).samples.sampler.clip_denoised);  // latents exceed [-1, 1]
+  CHECK_FALSE(diffusion_of(c)->samples.sampler.clip_denoised);  // latents exceed [-1, 1]
 }
 
 TEST_CASE("the Pixel Transformer's generators: 8e-4 at a batch of 2048 after 100 epochs") {
@@ -228,7 +228,7 @@ TEST_CASE("diffusion recipes take pixels in [-1, 1], and clip samples of pixels 
     CAPTURE(std::string(name));
     const TrainConfig c = recipe(name);
     CHECK(c.run.normalization.deviation == std::array<float, 3>{0.5F, 0.5F, 0.5F});
-    CHECK(diffusion_of(c).samples.sampler.clip_denoised);
+    CHECK(diffusion_of(c)->samples.sampler.clip_denoised);
     CHECK(c.step.ema.keep);
   }
 }

@@ -80,7 +80,7 @@ inline TrainConfig tiny_diffusion_config() {
   c.model.drop_path = 0;
   c.run.normalization = {{0.5F, 0.5F, 0.5F}, {0.5F, 0.5F, 0.5F}};
   c.task = config_for(TaskKind::diffusion).task;
-  diffusion_of(c).samples.steps = "2";
+  diffusion_of(c)->samples.steps = "2";
   return c;
 }
 

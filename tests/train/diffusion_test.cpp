@@ -312,7 +312,7 @@ TEST_CASE("a run with averages shows samples of the averages") {
   TrainWatch watch;
   watch.on_picture = [&](std::int64_t, const Image& image) { shown = image; };
   REQUIRE(trainer.fit(watch));
-  const Diffusion task(diffusion_of(config), trainer.model(), config.run.seed);
+  const Diffusion task(*diffusion_of(config), trainer.model(), config.run.seed);
   const auto sheet = [&] { return task.picture(nullptr, half_normalization())->pixels; };
   CHECK(shown.width == 10 * 33 - 1);
   CHECK(shown.pixels != sheet());

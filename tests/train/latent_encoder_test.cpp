@@ -41,7 +41,7 @@ TrainConfig config_with(const VaeFile& vae, std::int64_t side = 4) {
   TrainConfig c = tiny_diffusion_config();
   c.model.settings["img_size"] = std::to_string(side);
   c.model.settings["patch_size"] = "2";
-  diffusion_of(c).vae = vae.path;
+  diffusion_of(c)->vae = vae.path;
   return c;
 }
 
@@ -97,7 +97,7 @@ TEST_CASE("a VAE goes with images of one size only") {
   config = config_with(vae);
   config.sizes.sides = {8, 16};
   CHECK(contains(message_of([&] { config.task->check(config); }), "--train-img-sizes"));
-  diffusion_of(config).vae = vae.folder / "none";
+  diffusion_of(config)->vae = vae.folder / "none";
   config.sizes.sides = {};
   Notices notices;
   const auto model = build_model(config, *tiny_data().train, notices);
