@@ -6,6 +6,7 @@
 
 #include "apps/common/cli.h"
 #include "apps/common/run_argument.h"
+#include "engine/base/error.h"
 #include "engine/base/files.h"
 #include "engine/base/text.h"
 #include "engine/formats/metadata.h"
@@ -65,11 +66,13 @@ std::vector<RunArgument> distinct_runs(const std::vector<std::string>& arguments
   return runs;
 }
 
-/// The lists of the run's images as its state records them, if it does.
-std::optional<ImageLists> images_of(const RunArgument& run) {
+/// The lists of the run's images as its state records them, if it does and can be read.
+std::optional<ImageLists> images_of(const RunArgument& run) try {
   const std::filesystem::path state = RunPaths{run.folder}.state();
   if (!std::filesystem::exists(state)) return {};
   return parse_image_lists(value_or(read_metadata(state), "images", ""), state.string());
+} catch (const Error&) {
+  return {};
 }
 
 /// Notes about runs that have other images than the first.

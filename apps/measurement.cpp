@@ -56,6 +56,7 @@ class Measurement {
       for (const std::string& text : set->notes) note(text);
     }
     read_reference();  // first, because all other sets are measured against it
+    check_saved();
     if (sets_.samples) {
       add_samples();
       add_floor();
@@ -320,9 +321,16 @@ class Measurement {
                                             {"sha256", result_.sha256}});
   }
 
-  void save_statistics() {
-    check(reference_.has_value(), "--save-statistics: ", sets_.reference.name,
+  /// Throws if the reference has no features to save.
+  void check_saved() const {
+    if (reference_) return;
+    check(request_.save_statistics.empty(), "--save-statistics: ", sets_.reference.name,
           " has statistics already, expected pictures");
+    check(request_.save_features.empty(), "--save-features: ", sets_.reference.name,
+          " has statistics only, expected pictures");
+  }
+
+  void save_statistics() {
     FeatureStatistics statistics = reference_->statistics;
     statistics.origin = origin();
     write_statistics(request_.save_statistics, statistics);
@@ -330,8 +338,6 @@ class Measurement {
   }
 
   void save_features() {
-    check(reference_.has_value(), "--save-features: ", sets_.reference.name,
-          " has statistics only, expected pictures");
     write_features(request_.save_features, {sets_.reference.name, origin(), *reference_, samples_});
     line_.print("wrote " + request_.save_features);
   }

@@ -2,6 +2,7 @@
 #include "report/compare.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <set>
 
@@ -66,7 +67,7 @@ std::vector<double> shown_values(const RunGroup& group, const Measure& measure, 
   return values;
 }
 
-/// The number of epochs or, of each run, its best one as log.csv and evaluate count them.
+/// The number of epochs or, of each run, its best one, counted from 1 as the console does.
 std::string epochs_text(const RunGroup& group, ShownEpoch shown) {
   if (shown == ShownEpoch::last) return std::to_string(group.epochs());
   std::vector<std::string> epochs;
@@ -123,6 +124,7 @@ std::int64_t LoggedRun::best_epoch() const {
     const Scores& scores = rows[static_cast<std::size_t>(epoch)].eval;
     if (scores.empty()) continue;
     const EpochRank rank = task.rank(scores);
+    if (std::isnan(rank.score)) continue;
     if (best >= 0 && !task.is_better(rank, most)) continue;
     best = epoch;
     most = rank;

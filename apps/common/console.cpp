@@ -75,7 +75,7 @@ std::string processes_text(const Communicator& processes, const TrainConfig& con
          std::to_string(batch / size) + " images, each with ";
 }
 
-/// "2 x 32 images, 10 steps per epoch; 21 of 661 images left out in each".
+/// "2 x 32 images, 10 steps per epoch; 21 of 661 images left out of each epoch".
 std::string batch_text(const TrainConfig& config, Trainer& trainer) {
   const LoaderOptions& loader = config.images.loader;
   const std::int64_t group = config.loop.grad_accum_steps;
@@ -84,7 +84,7 @@ std::string batch_text(const TrainConfig& config, Trainer& trainer) {
   std::string text = (group > 1 ? std::to_string(group) + " x " : "") +
                      std::to_string(loader.batch_size) + " images, " +
                      std::to_string(trainer.steps_per_epoch()) + " steps per epoch";
-  if (left > 0) text += concat("; ", left, " of ", shown, " images left out in each");
+  if (left > 0) text += concat("; ", left, " of ", shown, " images left out of each epoch");
   return text;
 }
 

@@ -59,8 +59,9 @@ void require_same_program(Communicator& processes, int argc, char** argv) {
 
 void require_one_process() {
   const std::optional<Launcher> by = launcher();
-  const int started = by ? by->size : processes_of_torchrun();
-  check(started <= 1, by ? by->name : "WORLD_SIZE", " says that ", started,
+  const bool is_launched = by && by->size > 1;
+  const int started = is_launched ? by->size : processes_of_torchrun();
+  check(started <= 1, is_launched ? by->name : "WORLD_SIZE", " says that ", started,
         " processes were started, but this program runs in one: each would do all of the work; ",
         "start it without a launcher");
 }

@@ -124,7 +124,7 @@ bool LiveRun::fit() try { return trainer_.fit(shown_); } catch (...) {
   const std::filesystem::path kept = recorder_.keep_unevaluated();
   if (!kept.empty()) {
     console_.print("note: " + kept.string() +
-                   " has the epoch before its evaluation; --resume auto " + "evaluates it first");
+                   " has the epoch before its evaluation; --resume auto evaluates it first");
   }
   throw;
 }

@@ -14,7 +14,7 @@ volatile std::sig_atomic_t pending_signal = 0;
 void handle(int number) {
   if (pending_signal == 0) {
     pending_signal = number;
-  } else if (number != SIGXCPU) {
+  } else if (number == SIGINT || number == SIGTERM || number == SIGHUP) {
     _exit(128 + number);
   }
 }

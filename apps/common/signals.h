@@ -1,12 +1,12 @@
-// Termination signals as requests: the first is recorded, the second ends the program at once.
+// Termination signals as requests: the first is recorded, another may end the program at once.
 #pragma once
 
 namespace fovea {
 
 /// During an object's lifetime, the first SIGINT, SIGTERM, SIGHUP (closed terminal), SIGUSR1,
 /// SIGUSR2 (batch systems, before a time limit) or SIGXCPU (a limit of processor time) only sets
-/// pending(); the next one exits with 128 + its number, except SIGXCPU, which the system repeats
-/// every second. Signals that were ignored before, as with nohup, stay ignored. A closed reader of
+/// pending(); then SIGINT, SIGTERM and SIGHUP exit with 128 + their number, while those of batch
+/// systems, which send several, and launchers, which pass them on, change nothing. Signals that were ignored before, as with nohup, stay ignored. A closed reader of
 /// standard output (SIGPIPE) does not end the program either. Only one object may exist at a time,
 /// and only around loops that check pending(): elsewhere signals should end a program.
 class SignalRequest {

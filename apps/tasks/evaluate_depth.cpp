@@ -25,7 +25,7 @@ bool is_own_set(const EvaluateRequest& request, const LoadedModel& trained) {
 /// other data own pairs have no limit, and published sets the usual one.
 double limit_of(const EvaluateRequest& request, const LoadedModel& trained) {
   const RunPaths run{trained.weights.parent_path()};
-  std::string set = request.data.name.empty() ? trained.info.dataset : request.data.name;
+  const std::string set = request.data.name.empty() ? trained.info.dataset : request.data.name;
   if (is_own_set(request, trained) && std::filesystem::exists(run.config())) {
     TrainConfig config = saved_config(read_file(run.config()), run.config().string());
     return parse_protocol(field_text(find_field(fields_of(config), "protocol", ""))).most;

@@ -10,7 +10,7 @@ namespace {
 
 using namespace std::string_view_literals;
 
-/// ExifBytes with numbers in either order; reading beyond the end gives 0.
+/// Bytes with numbers in either order; reading beyond the end gives 0.
 class ExifBytes {
  public:
   explicit ExifBytes(std::span<const std::uint8_t> bytes) : bytes_(bytes) {}

@@ -11,15 +11,15 @@ namespace fovea {
 
 std::unique_ptr<Communicator> join_world() {
   const std::optional<Launcher> by = launcher();
-  if (!by) {
+  if (!by || by->size == 1) {  // Slurm's script is one process, which may start torchrun
     const int started = processes_of_torchrun();
     check(
         started <= 1, "RANK and WORLD_SIZE say that ", started, " processes were started ",
         "together, as by torchrun, but the processes of a run find each other by MPI: each would ",
         "run alone in the same folder; start one command with mpirun -n ", started, " ./run ",
         program_invocation_short_name, " ...");
-    return nullptr;
   }
+  if (!by) return nullptr;
   if (!detail::has_mpi()) {
     check(by->size == 1, by->name, " says that ", by->size,
           " processes were started together, but this program was built without MPI: each would ",

@@ -17,6 +17,10 @@ TEST_CASE("a program that torchrun starts several times is refused with the comm
   CHECK(processes_of_torchrun() == 4);
   CHECK_THROWS_WITH_AS(static_cast<void>(join_world()), doctest::Contains("mpirun -n 4 ./run"),
                        Error);
+  const Environment script(  // torchrun in the script of a job of Slurm
+      {{"RANK", "1"}, {"WORLD_SIZE", "4"}, {"SLURM_PROCID", "0"}, {"SLURM_STEP_NUM_TASKS", "1"}});
+  CHECK_THROWS_WITH_AS(static_cast<void>(join_world()), doctest::Contains("mpirun -n 4 ./run"),
+                       Error);
 }
 
 TEST_CASE("one process of torchrun, and variables that mean something else, are no obstacle") {

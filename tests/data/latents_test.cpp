@@ -150,6 +150,18 @@ TEST_CASE("a file that a killed process began is continued after its last commit
   CHECK_FALSE(std::filesystem::exists(folder / "a.partial"));
 }
 
+TEST_CASE("a file without images that can be read is begun anew by the next call") {
+  const TemporaryFolder folder;
+  {
+    LatentWriter writer(folder / "a", info(), kImages);
+    writer.leave_out(2);
+    writer.commit();
+    writer.leave_out(kImages - 2);
+    CHECK(contains(message_of([&] { writer.finish(); }), "none of its"));
+  }
+  CHECK(LatentWriter(folder / "a", info(), kImages).done() == 0);
+}
+
 TEST_CASE("images that cannot be read are left out of a file, also over several calls") {
   const TemporaryFolder folder;
   {

@@ -104,7 +104,7 @@ def check_start_of_training(checks, program):
 def check_batches(checks):
     """The screen shows what an epoch leaves out: 90 images, 9 of each class, make two batches of 32."""
     few = [*tiny_model("train_cifar"), "--fraction", "0.0045", "--max-steps", "1", "--workers", "0", "--no-report"]
-    for flags, line in ((["--batch-size", "32"], "batch     32 images, 2 steps per epoch; 26 of 90 images left out in each"),
+    for flags, line in ((["--batch-size", "32"], "batch     32 images, 2 steps per epoch; 26 of 90 images left out of each epoch"),
                         (["--batch-size", "30"], "batch     30 images, 3 steps per epoch"),
                         (["--batch-size", "15", "--grad-accum-steps", "2"], "batch     2 x 15 images, 3 steps per epoch")):
         done = checks.run("train_cifar", *few, *flags, "--output", f"batch-{flags[1]}")

@@ -151,6 +151,8 @@ def elsewhere(table):
     table.that("copied weights hold out the same",
                "--val-fraction 0.4 holds out" in copied.stdout and "not those of" not in copied.stdout, copied)
     done = table.run("train_imagenet", "--resume", run, "--output", new, "--epochs", "3", cwd=table.folder / "here")
+    again = table.run(*train, "--epochs", "3", "--output", new, "--resume", "auto", cwd=table.folder / "there")
+    table.that("the same folder of data is no changed setting", "setting changed" not in again.stdout, again)
     rows = (new / "log.csv").read_text().splitlines()
     table.that("a run continues in another folder with its log and best weights", done.returncode == 0 and len(rows) == 4
                and rows[1:3] == (run / "log.csv").read_text().splitlines()[1:] and (new / "best.safetensors").exists(), done)

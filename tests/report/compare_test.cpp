@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+
 #include "engine/base/fields.h"
 #include "tests/support/temporary_folder.h"
 #include "train/tasks/classification.h"
@@ -55,6 +57,10 @@ TEST_CASE("the best epoch of each run, as evaluate takes it: the first of equal 
   CHECK(contains(table, "| run | seeds | best epoch | top-1, % |"));
   CHECK(contains(table, "| a | 2 | 2, 1 | 65.00 | 40.00 | 90.00 | 2 | 99.00 |"));
   CHECK(contains(table, "| new | 1 | - | | | | | |"));
+  const double none = std::nan("");
+  runs.groups = {{"a", {run_of({none, 20, none})}}, {"b", {run_of({none})}}};
+  CHECK(contains(comparison_table(runs), "| a | 1 | 2 | 20.00 |"));
+  CHECK(contains(comparison_table(runs), "| b | 1 | - | |"));
   CHECK(contains(shown_epoch_text(runs), "best epoch by top-1"));
   CHECK(contains(shown_epoch_text(of(runs.groups)), "the last epoch that all runs"));
 }

@@ -85,6 +85,7 @@ TEST_CASE("rows come back from their text") {
   const std::vector<EpochRow> read = parse_epochs(kTask, format_epochs(kTask, rows), "log.csv");
   REQUIRE(read.size() == 3);
   CHECK(std::isnan(read[2].train_loss));
+  CHECK_FALSE(contains(format_epochs(kTask, rows), "nan"));
   CHECK_FALSE(logged_values(kTask, read[2]).front().value);
   CHECK(read[0].eval == rows[0].eval);
   CHECK(read[0].train_loss == rows[0].train_loss);

@@ -172,6 +172,8 @@ TEST_CASE("a state before an evaluation is resumed before the last one, also if 
   CHECK(resumed({{"output", output}, {"resume", "auto"}}) == run.unevaluated_state());
   CHECK(resumed({{"output", output}, {"resume", run.state().string()}}) == run.state());
   CHECK(present_state(run.unevaluated_state()) == run.unevaluated_state());
+  std::filesystem::resize_file(run.unevaluated_state(), 100);  // as by a copy cut off
+  CHECK(resumed({{"output", output}, {"resume", "auto"}}) == run.state());
   std::filesystem::remove(run.unevaluated_state());  // as by the run at work there
   CHECK(present_state(run.unevaluated_state()) == run.state());
   CHECK(present_state(run.kept_state(3)) == run.kept_state(3));

@@ -197,6 +197,7 @@ void Trainer::step_and_report() {
     const bool all_know = progress_.step > before || options_.processes->size() == 1;
     if (!all_know || before == 0) throw;
     observer_->stop(finite_state());
+    wait_for_all();
     observer_->notice("step " + std::to_string(progress_.step) + ", the last whole one, is saved");
     throw;
   }
@@ -301,6 +302,7 @@ void Trainer::set_peak_rate(double flops) {
 
 bool Trainer::finish_epoch() {
   observer_->before_evaluation(finite_state());  // throws before a meaningless evaluation
+  wait_for_all();
   EpochRow row = meter_.epoch_row(progress_);
   row.lr = rate_at(progress_.step - 1);
   if (!evaluate_epoch(row)) return false;
@@ -316,8 +318,10 @@ bool Trainer::evaluate_epoch(EpochRow& row) try {
   return evaluation_.run(row, progress_, *observer_);
 } catch (const RefusedState&) {
   observer_->refused();
-  static_cast<void>(any(*options_.processes, true));  // an error of another process ends the first
+  wait_for_all();
   throw;
 }
+
+void Trainer::wait_for_all() const { static_cast<void>(any(*options_.processes, true)); }
 
 }  // namespace fovea

@@ -97,6 +97,9 @@ class Trainer : private BatchSource {
   bool finish_epoch();
   /// See EpochEvaluation::run(). Tells the observer of a refusal.
   bool evaluate_epoch(EpochRow& row);
+  /// Waits until all processes are here: an error of one ends the others, also the first while it
+  /// writes files.
+  void wait_for_all() const;
   /// Calls act() and adds the step and epoch to the message of an error.
   void with_step_in_errors(const std::function<void()>& act) const;
   /// Calls TrainStep::read_back(); see with_step_in_errors().

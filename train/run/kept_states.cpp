@@ -49,9 +49,8 @@ fs::path run_of_state(const fs::path& path) {
 }
 
 fs::path last_state(const RunPaths& run) {
-  for (const fs::path& state : {run.unevaluated_state(), run.state()}) {
-    if (fs::exists(state)) return state;
-  }
+  if (unevaluated_step(run)) return run.unevaluated_state();
+  if (fs::exists(run.state())) return run.state();
   const std::vector<KeptState> kept = kept_states(run);
   return kept.empty() ? fs::path() : kept.back().path;
 }
@@ -59,6 +58,13 @@ fs::path last_state(const RunPaths& run) {
 fs::path present_state(const fs::path& state) {
   const RunPaths run{state.parent_path()};
   return state == run.unevaluated_state() && !fs::exists(state) ? run.state() : state;
+}
+
+std::optional<std::int64_t> unevaluated_step(const RunPaths& run) try {
+  if (!fs::exists(run.unevaluated_state())) return {};
+  return saved_step(run.unevaluated_state());
+} catch (const Error&) {
+  return {};
 }
 
 std::int64_t saved_step(const fs::path& state) try {

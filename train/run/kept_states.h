@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "train/run/run_paths.h"
@@ -31,6 +32,9 @@ struct KeptState {
 /// The state itself or, if it was one before an evaluation and is gone, the later one that the run
 /// at work in its folder has written instead.
 [[nodiscard]] std::filesystem::path present_state(const std::filesystem::path& state);
+
+/// The step of the state before an evaluation; empty if there is none, or a damaged one.
+[[nodiscard]] std::optional<std::int64_t> unevaluated_step(const RunPaths& run);
 
 /// The step of a state, which needs only the file's header. Throws Error, naming the file.
 [[nodiscard]] std::int64_t saved_step(const std::filesystem::path& state);

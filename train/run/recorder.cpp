@@ -66,12 +66,11 @@ RunRecorder::RunRecorder(const std::filesystem::path& folder, TaskInfo task, Wei
 }
 
 void RunRecorder::find_unevaluated(const Progress& progress) {
-  const std::filesystem::path state = paths_.unevaluated_state();
-  if (!std::filesystem::exists(state)) return;
-  if (progress.step > 0 && saved_step(state) == progress.step) {
-    unevaluated_ = progress.step;
+  const std::optional<std::int64_t> step = unevaluated_step(paths_);
+  if (progress.step > 0 && step == progress.step) {
+    unevaluated_ = step;
   } else {
-    std::filesystem::remove(state);
+    std::filesystem::remove(paths_.unevaluated_state());
   }
 }
 
@@ -146,7 +145,7 @@ Notices RunRecorder::resume(const TrainState& state, const RunPaths& former) {
     others.push_back(former.weights(which));
     const std::filesystem::path path = paths_.weights(which);
     if (find_weights(path, best.epoch, others)) return;
-    notices.add(path.string(), ": the weights of the best epoch so far, ", best.epoch,
+    notices.add(path.string(), ": the weights of the best epoch so far, ", best.epoch + 1,
                 ", are lost; the next better epoch writes it");
   };
   find_best("best", at.best,

@@ -53,13 +53,16 @@ std::vector<Column> columns_of(const TaskInfo& task) {
 
 /// The value in a row; empty if the row lacks the column's group or the value is NaN.
 std::optional<double> value_of(const EpochRow& row, const Column& column) {
-  if (const auto* number = std::get_if<double EpochRow::*>(&column.field)) return row.*(*number);
+  const auto unless_nan = [](double value) {
+    return std::isnan(value) ? std::nullopt : std::optional(value);
+  };
+  if (const auto* number = std::get_if<double EpochRow::*>(&column.field))
+    return unless_nan(row.*(*number));
   const std::vector<double>& group = row.*std::get<Column::Group>(column.field);
   if (group.empty()) return {};
   check(group.size() == column.count, "log: got ", group.size(), " numbers for the ", column.count,
         " columns of the group with ", column.name);
-  const double value = group[column.index];
-  return std::isnan(value) ? std::nullopt : std::optional(value);
+  return unless_nan(group[column.index]);
 }
 
 std::string header_line(const std::vector<Column>& columns) {
@@ -71,7 +74,6 @@ std::string header_line(const std::vector<Column>& columns) {
 /// Returns false if `text` is not a value of that column.
 bool parse_cell(const std::string& text, const Column& column, EpochRow& row) {
   const auto* number = std::get_if<double EpochRow::*>(&column.field);
-  if (text.empty() && number != nullptr) return false;
   const std::optional<double> value = text.empty() ? std::nan("") : parse_real(text);
   if (!value) return false;
   if (number != nullptr) {

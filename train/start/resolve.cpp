@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <system_error>
 
 #include "data/sources/files/split_folders.h"
 #include "train/run/kept_states.h"
@@ -86,6 +87,11 @@ bool is_step_size(const Field& field) {
 /// place in the data would be wrong. Notes all other changes.
 void compare(TrainConfig saved, TrainConfig now, const fs::path& state, Notices& notices) {
   std::string refused;
+  std::error_code none;
+  const auto folder_of = [&](const TrainConfig& config) {
+    return fs::weakly_canonical(data_folder(config.data), none);
+  };
+  if (folder_of(now) == folder_of(saved)) now.data.data_dir = saved.data.data_dir;
   const Fields before = fields_of(saved);
   const std::int64_t images = step_size(saved).images();
   const bool same_step = images == step_size(now).images();

@@ -32,6 +32,15 @@ bool is_of_run(const fs::path& weights) {
   return false;
 }
 
+/// Copies a file whose copy must never be there in part.
+void copy_whole(const fs::path& from, const fs::path& to, std::error_code& error) {
+  const fs::path part = to.string() + ".part";
+  fs::copy_file(from, part, fs::copy_options::overwrite_existing, error);
+  if (!error) fs::rename(part, to, error);
+  std::error_code ignored;
+  if (error) fs::remove(part, ignored);
+}
+
 }  // namespace
 
 std::string keep_vae(const fs::path& vae, const std::string& hash) {
@@ -41,7 +50,7 @@ std::string keep_vae(const fs::path& vae, const std::string& hash) {
   const fs::path kept = weights.parent_path() / kept_name(hash);
   if (fs::exists(kept, error)) return {};
   fs::create_hard_link(weights, kept, error);
-  if (error) fs::copy_file(weights, kept, error);
+  if (error) copy_whole(weights, kept, error);
   return error ? error.message() : "";
 }
 

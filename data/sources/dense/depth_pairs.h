@@ -1,7 +1,6 @@
 // Pictures with depth maps, in two folders per split:
 //   <split>/rgb/NAME.png or NAME.jpg   the picture, at any depth below rgb/
-//   <split>/depth/NAME.png             its depth: 16-bit gray, options.depth_scale values per
-//   metre,
+//   <split>/depth/NAME.png             its depth: 16-bit gray, options.depth_scale values a metre;
 //                                      0 or 65,535 where unknown
 // A split's folder is train or val as in split_folders.h, or test; without such folders
 // options.data_dir itself.

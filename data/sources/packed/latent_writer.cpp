@@ -177,7 +177,11 @@ void LatentWriter::commit() {
 
 void LatentWriter::finish() {
   check(done() == count_, context_, ": got ", done(), " images, expected ", count_);
-  check(left_out_ < count_, context_, ": none of its ", count_, " images can be read");
+  if (left_out_ == count_) {
+    file_.truncate(0);  // so that the next call tries them again
+    labels_.clear();
+    fail(context_, ": none of its ", count_, " images can be read");
+  }
   commit();
   left_out_ == 0 ? file_.finish() : write_without_gaps();
 }
