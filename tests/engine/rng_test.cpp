@@ -100,9 +100,9 @@ TEST_CASE("whole numbers of a range are equally likely, on both sides of 0") {
     ++counts[x];
   }
   CHECK(counts.size() == 10);
-  for (const auto& [x, count] : counts) {
-    CAPTURE(x);
-    CHECK(std::abs(count - 10000) < 500);
+  for (const auto& found : counts) {
+    CAPTURE(found.first);
+    CHECK(std::abs(found.second - 10000) < 500);
   }
 }
 
