@@ -16,9 +16,9 @@ struct TaskCommands {
   using Flags = std::vector<std::string_view>;
 
   TaskKind task;
-  std::string_view models;  ///< "classifiers", for messages
-  Flags evaluate_flags{};   ///< flags of `evaluate` that are for models of this task alone
-  Flags predict_flags{};    ///< the same for `predict`
+  std::string_view models;       ///< "classifiers", for messages
+  Flags evaluate_flags{};        ///< flags of `evaluate` that are for models of this task alone
+  Flags predict_flags{};         ///< the same for `predict`
   bool predicts_folder = false;  ///< --output of `predict` is a folder
   void (*evaluate)(const EvaluateRequest& request);
   /// Returns the exit code.

@@ -115,16 +115,16 @@ TEST_CASE("difficult objects of VOC are not trained on, but kept for evaluation"
 }
 
 TEST_CASE("an object is difficult if the file says 1 or, as Python writes it, True") {
-  for (const auto& [text, expected] : std::vector<std::pair<std::string, bool>>{{"1", true},
-                                                                                {"True", true},
-                                                                                {"true", true},
-                                                                                {"0", false},
-                                                                                {"False", false},
-                                                                                {"", false}}) {
-    CAPTURE(text);
-    const std::string more = "<difficult>" + text + "</difficult>";
+  for (const auto& row : std::vector<std::pair<std::string, bool>>{{"1", true},
+                                                                   {"True", true},
+                                                                   {"true", true},
+                                                                   {"0", false},
+                                                                   {"False", false},
+                                                                   {"", false}}) {
+    CAPTURE(row.first);
+    const std::string more = "<difficult>" + row.first + "</difficult>";
     CHECK(parse_voc(annotation(object("dog", "2 3 11 9", more)), "a.xml").objects[0].difficult ==
-          expected);
+          row.second);
   }
 }
 
