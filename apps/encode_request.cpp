@@ -37,7 +37,8 @@ Fields fields_of(EncodeRequest& r) {
   encode.add("output", &r.output, "file to write, .safetensors; a stopped call is continued");
   encode.number("scaling-factor", &r.scaling_factor,
                 "factor for diffusion on these latents; 0: the VAE's", {0, 1e6});
-  encode.add("overwrite", &r.overwrite, "replace an existing file, and an unfinished one of other settings");
+  encode.add("overwrite", &r.overwrite,
+             "replace an existing file, and an unfinished one of other flags");
   FieldGroup run(fields, "Run");
   run.number("batch-size", &r.batch_size, "images at a time", {1, 65536});
   run.number("workers", &r.workers, "threads that decode images", {0, 256});
