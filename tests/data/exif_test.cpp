@@ -36,7 +36,9 @@ std::string text_of(const Image& image) {
 }
 
 Image decoded(const std::string& file, ExifOrientation orientation) {
-  return decode_image(as_u8(file), "x", {.orientation = orientation});
+  DecodeOptions options;
+  options.orientation = orientation;
+  return decode_image(as_u8(file), "x", options);
 }
 
 /// Class folders in which picture 0 of class "a" is turned by orientation 6.

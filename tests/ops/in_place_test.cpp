@@ -8,10 +8,10 @@
 #include "ops/arithmetic.h"
 #include "ops/reduce.h"
 #include "ops/view.h"
+#include "tests/support/values.h"
 
 using namespace fovea;
 using doctest::Contains;
-using Values = std::vector<double>;
 
 namespace {
 
