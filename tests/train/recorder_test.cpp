@@ -341,7 +341,7 @@ TEST_CASE("logs and weights that a resumed run finds nowhere are told") {
   const std::vector<std::string> told = recorder.resume(state, {folder.path()}).texts();
   REQUIRE(told.size() == 3);
   CHECK(contains(told[0], "log.csv: has 0 of the 2 epochs"));
-  CHECK(contains(told[1], "best.safetensors: the weights of the best epoch so far, 0, are lost"));
+  CHECK(contains(told[1], "best.safetensors: the weights of the best epoch so far, 1, are lost"));
   CHECK(contains(told[2], "best_ema.safetensors"));
   CHECK(read_weights_info(folder / "last.safetensors").epoch == 1);  // the state has them
 }

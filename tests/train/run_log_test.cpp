@@ -111,7 +111,7 @@ TEST_CASE("what is no log is refused with its line") {
   CHECK(contains(message(header + "0,1,,,,1,,,,1,1\nx\n"), "log.csv: line 3 is not a row"));
   CHECK(contains(message(header + "0,1,,,,1,,,,1\n"), "line 2"));      // a column is missing
   CHECK(contains(message(header + "0,1,,,,1,,,,1,1,1\n"), "line 2"));  // one too many
-  CHECK(contains(message(header + "0,,,,,1,,,,1,1\n"), "line 2"));     // an empty train_loss
+  CHECK(contains(message(header + "0,1,,,,,,,,1,1\n"), "line 2"));     // an empty train_loss
   CHECK(contains(message(header + "0,1 2,,,,1,,,,1,1\n"), "line 2"));
   CHECK(message(header + "0,1,,,,1,,,,1,1\n").empty());
 }

@@ -74,6 +74,8 @@ std::string header_line(const std::vector<Column>& columns) {
 /// Returns false if `text` is not a value of that column.
 bool parse_cell(const std::string& text, const Column& column, EpochRow& row) {
   const auto* number = std::get_if<double EpochRow::*>(&column.field);
+  const bool may_be_empty = number == nullptr || *number == &EpochRow::train_loss;
+  if (text.empty() && !may_be_empty) return false;
   const std::optional<double> value = text.empty() ? std::nan("") : parse_real(text);
   if (!value) return false;
   if (number != nullptr) {
