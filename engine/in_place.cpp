@@ -110,10 +110,12 @@ void require_writable(const char* op, const Tensor& to, const Tensor& source) {
       !keeps_some || !owner.node->freed, op,
       ": the tensor has values of a tape that backward() has freed; fill_() it first, or write to "
       "its detach()");
-  const bool loses = source.defined() && source.requires_grad() && to.impl()->is_unseen_view;
-  check(!loses || to.storage().unique(), op,
-        ": the destination is a view that was made under NoGrad, so that its tensor would not get "
-        "the source's gradient; make the view outside of NoGrad");
+  const std::shared_ptr<TensorImpl> unseen = to.impl()->unseen_base.lock();
+  const bool is_recorded = source.defined() && source.requires_grad();
+  check(
+      unseen == nullptr || (!is_recorded && unseen->node == nullptr), op,
+      ": the destination is a view that was made under NoGrad, so that the gradient of its tensor "
+      "would be wrong; make the view outside of NoGrad");
 }
 
 }  // namespace

@@ -123,7 +123,7 @@ Tensor Tensor::to(Device device) const {
 Tensor Tensor::detach() const {
   Tensor apart = alias(shape(), strides());
   apart.impl_->base.reset();
-  apart.impl_->is_unseen_view = false;
+  apart.impl_->unseen_base.reset();
   return apart;
 }
 
@@ -155,10 +155,13 @@ Tensor Tensor::alias(const Shape& shape, const Strides& strides, std::int64_t of
   view->shape = shape;
   view->strides = strides;
   view->dtype = impl.dtype;
-  view->is_unseen_view = !grad_enabled();
+  const std::shared_ptr<TensorImpl>& base = impl.base ? impl.base : impl_;
+  view->unseen_base = impl.unseen_base;
   if (grad_enabled()) {
-    view->base = impl.base ? impl.base : impl_;
-    view->writes = view->base->writes;
+    view->base = base;
+    view->writes = base->writes;
+  } else if (view->unseen_base.expired()) {
+    view->unseen_base = base;
   }
   return Tensor(std::move(view));
 }
@@ -173,6 +176,7 @@ const Tensor& Tensor::set_requires_grad(bool on) const {
   check(!on || is_float(dtype()), "set_requires_grad: got dtype ", to_string(dtype()),
         ", expected f64, f32 or bf16");
   get().requires_grad = on;
+  if (on) get().base.reset();  // a leaf is no result of writes to what it was a view of
   return *this;
 }
 

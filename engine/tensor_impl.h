@@ -34,7 +34,7 @@ struct TensorImpl {
   /// behind.
   std::shared_ptr<TensorImpl> base;
   std::uint64_t writes = 0;
-  bool is_unseen_view = false;  ///< made under NoGrad
+  std::weak_ptr<TensorImpl> unseen_base;  ///< the same of a view that was made under NoGrad
 
   Tensor converted;  ///< the cached result of cached_to(), for the version next to it
   std::uint64_t converted_version = 0;

@@ -5,7 +5,6 @@
 #include <cctype>
 #include <iomanip>
 #include <ostream>
-#include <sstream>
 
 #include "engine/autograd.h"
 #include "engine/base/text.h"

@@ -69,7 +69,7 @@ fs::path weights_path(const LoadRequest& request) {
   return file;
 }
 
-/// Which images the relative data folder `given` of a run means here; "" if there is no doubt.
+/// A note that says where the relative data folder `given` of a run lies; "" if that is clear.
 std::string note_of_folder(const fs::path& given, const fs::path& then, const fs::path& taken) {
   std::error_code none;
   if (then.empty() || given.is_absolute() || fs::equivalent(given, then, none)) return {};

@@ -1,5 +1,4 @@
 // COCO's numbers of detectors: evaluation of each checkpoint, tables and files.
-#include <algorithm>
 #include <optional>
 
 #include "apps/tasks/detection.h"

@@ -43,7 +43,7 @@ class StatisticsSum {
 
 /// Reads the arrays `mu` [d] and `sigma` [d, d] of an .npz file, as published by pytorch-fid,
 /// clean-fid and the ADM suite; the suffix "_s" selects the ADM suite's spatial features. Throws
-/// Error, starting with the path, on anything else, also if sigma is no covariance.
+/// Error, starting with the path, on anything else, including a sigma that is not a covariance.
 [[nodiscard]] FeatureStatistics read_statistics(const std::filesystem::path& path,
                                                 const std::string& suffix = "");
 /// Writes such a file with two more arrays, `count` and `origin` (a JSON text as u8), which other

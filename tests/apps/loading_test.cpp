@@ -185,7 +185,7 @@ TEST_CASE("weights without their run's folder know what was held out") {
   CHECK(data.val_seed == 7);
 }
 
-TEST_CASE("a relative data folder is that of the training, which is said from elsewhere") {
+TEST_CASE("a relative data folder means the one of the training, and a note says so elsewhere") {
   const TemporaryFolder folder;
   std::filesystem::create_directories(folder / "data");
   const std::string there = (folder / "data").string();

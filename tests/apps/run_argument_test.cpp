@@ -51,7 +51,7 @@ TEST_CASE("a folder's label is its name, by whatever path it is reached") {
   CHECK(parse_run_argument(runs.at("link")).label == "link");
 }
 
-TEST_CASE("equal names of different folders are told apart by the folders above") {
+TEST_CASE("folders of equal names are labelled with the folders above them") {
   const Runs runs({"lr1/seed0", "lr2/seed0", "lr2/seed1", "x/lr1/seed0"});
   const auto labels = [&](const std::vector<std::string>& arguments) {
     std::vector<RunArgument> named;

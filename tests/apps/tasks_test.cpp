@@ -99,7 +99,7 @@ TEST_CASE("elsewhere the same fraction is held out; of a given split, or another
   CHECK(other.images_of(trained_on_a()).data_dir.empty());
 }
 
-TEST_CASE("held-out images that are not those of the training are told") {
+TEST_CASE("a note reports held-out images that differ from those of the training") {
   const Builtin images(Split::test, {.test_size = 20});
   LoadedModel trained = trained_on_a();
   EvaluateRequest request;

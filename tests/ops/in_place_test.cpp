@@ -116,8 +116,21 @@ TEST_CASE("a view that was made under NoGrad takes no recorded values") {
     row = ops::select(buffer, 0, 0);
   }
   CHECK_THROWS_WITH_AS(row.copy_(w * 2.0), Contains("a view that was made under NoGrad"), Error);
+  CHECK_THROWS_WITH_AS(ops::slice(row, 0, 0, 1).copy_(w * 2.0), Contains("under NoGrad"), Error);
   row.copy_(from_values({2}, {1, 2}));
   CHECK(buffer.at(1) == 2);
+  buffer.copy_(w * 2.0);
+  CHECK_THROWS_WITH_AS(row.fill_(0), Contains("under NoGrad"), Error);  // buffer passes a gradient
+  const NoGrad no_grad;
+  row.fill_(0);
+}
+
+TEST_CASE("a view that was made a leaf stays one when its tensor is written") {
+  const Tensor buffer = zeros({4}), half = ops::slice(buffer, 0, 0, 2);
+  half.set_requires_grad(true);
+  ops::slice(buffer, 0, 2, 4).copy_(half * 2.0);
+  CHECK(half.is_leaf());
+  CHECK(gradient_of(half, ops::sum(buffer)) == Values{2, 2});
 }
 
 TEST_CASE("memory with positions that share an element is not written") {

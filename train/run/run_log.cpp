@@ -237,12 +237,12 @@ RunLog::RunLog(const fs::path& folder, TaskInfo task, LoggedSoFar done)
   const fs::path steps_path = RunPaths{folder}.steps();
   const bool has_steps = done.steps > 0 && fs::exists(steps_path);
   const std::string kept = has_steps ? steps_until(read_file(steps_path), done.steps) : "";
-  for (const std::string& line : lines_of(kept)) {
-    const bool has_losses = parse_json(line).contains("loss");
-    const std::optional<StepRow> row = parse_step(task_, line);
-    if (has_losses) last_kept_step_ = row;
-    last_kept_fingerprint_ = has_losses ? -1 : row->step;
-  }
+  const std::vector<std::string> lines = lines_of(kept);
+  const auto last = std::find_if(lines.rbegin(), lines.rend(), [](const std::string& line) {
+    return parse_json(line).contains("loss");
+  });
+  if (last != lines.rend()) last_kept_step_ = parse_step(task_, *last);
+  if (last != lines.rbegin()) last_kept_fingerprint_ = parse_step(task_, lines.back())->step;
   write_file_atomically(steps_path, kept);
   steps_ = AppendFile(steps_path);
 }

@@ -186,7 +186,7 @@ void note_like_names(const DetectionSet& set, std::vector<std::string>& notices)
                     first_few(alike));
 }
 
-/// Outputs of the model that no category uses. Ids from 1 are usual: output 0 is no gap.
+/// Outputs of the model that no category uses. Ids usually start at 1, so output 0 is not a gap.
 void note_gaps(const std::vector<std::int64_t>& ids, std::vector<std::string>& notices) {
   const std::int64_t least = ids.front(), greatest = ids.back();
   const std::int64_t unused = greatest - least + 1 - std::ssize(ids);
