@@ -6,6 +6,7 @@
 #include <new>
 #include <utility>
 
+#include "data/loading/batch_source.h"
 #include "engine/base/error.h"
 #include "engine/base/text.h"
 
