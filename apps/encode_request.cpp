@@ -40,7 +40,7 @@ Fields fields_of(EncodeRequest& r) {
   encode.add("overwrite", &r.overwrite,
              "replace an existing file, and an unfinished one of other flags");
   FieldGroup run(fields, "Run");
-  run.number("batch-size", &r.batch_size, "images at a time", {1, 65536});
+  run.number("batch-size", &r.batch_size, "images that a process encodes at a time", {1, 65536});
   run.number("workers", &r.workers, "threads that decode images", {0, 256});
   run.number("threads", &r.threads, "threads; 0: all", {0, 1024});
   run.add("device", &r.device, "cpu, cuda or cuda:N");

@@ -106,13 +106,12 @@ Fields fields_of(SampleCommand& c) {
   samples.number("count", &c.count, "number of samples (default: 4 of each class, at most 40)",
                  {0, 1e8});
   samples.number("first", &c.first,
-                 "index of the first sample, so that several programs can share the work",
-                 {0, 1e12});
+                 "index of the first sample, so that several calls can share the work", {0, 1e12});
   samples.number("seed", &c.seed, "seed of the noise; a picture is a function of seed and index",
                  {0, 1e18});
   add_fields(samples, c.sampling);
-  samples.number("batch-size", &c.batch_size, "samples made at once; does not change them",
-                 {1, 65536});
+  samples.number("batch-size", &c.batch_size,
+                 "samples that a process makes at once; does not change them", {1, 65536});
   add_output_fields(fields, c);
   FieldGroup model(fields, "Model");
   model.add("checkpoint", &c.load.checkpoint, "weights file, in place of RUN");
@@ -215,15 +214,21 @@ void complete(SampleCommand& c, const LoadedModel& trained) {
   if (c.count == 0) c.count = std::min(each * std::ssize(c.labels), most);
 }
 
-SampleRequest SampleCommand::batch_after(std::int64_t made) const {
+SampleRequest SampleCommand::request_for(std::span<const std::int64_t> places) const {
   SampleRequest batch;
   batch.seed = seed;
-  const std::int64_t end = std::min(count, made + batch_size);
-  for (std::int64_t index = first + made; index < first + end; ++index) {
+  for (const std::int64_t place : places) {
+    const std::int64_t index = first + place;
     batch.indices.push_back(index);
     batch.classes.push_back(labels[static_cast<std::size_t>(index) % labels.size()]);
   }
   return batch;
+}
+
+std::int64_t SampleCommand::steps() const {
+  ProcessOptions taken = process;
+  taken.respacing = sampling.steps;
+  return DiffusionProcess(taken).size();
 }
 
 std::string settings_text(const SampleCommand& c, const LoadedModel& trained,
@@ -245,9 +250,7 @@ std::string settings_text(const SampleCommand& c, const LoadedModel& trained,
   j["sampler"] = name_of(c.sampling.sampler.kind);
   j["eta"] = c.sampling.sampler.eta;
   j["clip_denoised"] = c.sampling.sampler.clip_denoised;
-  ProcessOptions taken = c.process;
-  taken.respacing = c.sampling.steps;
-  j["num_sampling_steps"] = DiffusionProcess(taken).size();
+  j["num_sampling_steps"] = c.steps();
   j["respacing"] = c.sampling.steps;
   j["noise_schedule"] = name_of(c.process.schedule);
   j["diffusion_steps"] = c.process.steps;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -30,8 +31,10 @@ struct SampleCommand {
   ProcessOptions process{};            ///< that the model was trained on
   std::vector<std::int64_t> labels{};  ///< the classes to sample in turn
 
-  /// The next batch after `made` samples. Class and noise of a sample follow from its index.
-  [[nodiscard]] SampleRequest batch_after(std::int64_t made) const;
+  /// These samples of the call, counted from 0. Class and noise of a sample follow from its index.
+  [[nodiscard]] SampleRequest request_for(std::span<const std::int64_t> places) const;
+  /// The number of steps from noise to picture.
+  [[nodiscard]] std::int64_t steps() const;
 };
 
 [[nodiscard]] Fields fields_of(SampleCommand& command);

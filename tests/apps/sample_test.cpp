@@ -67,10 +67,12 @@ TEST_CASE("class and noise of a sample follow from its index, in any batch") {
   SampleCommand command;
   command.count = 5;
   command.first = 10;
-  command.batch_size = 3;
   command.seed = 8;
   command.labels = {4, 7};
-  const SampleRequest one = command.batch_after(0), two = command.batch_after(3);
+  const std::vector<std::int64_t> places{0, 1, 2, 3, 4};
+  const std::span<const std::int64_t> all(places);
+  const SampleRequest one = command.request_for(all.first(3)),
+                      two = command.request_for(all.last(2));
   CHECK(one.indices == std::vector<std::int64_t>{10, 11, 12});
   CHECK(one.classes == std::vector<std::int64_t>{4, 7, 4});
   CHECK(two.indices == std::vector<std::int64_t>{13, 14});

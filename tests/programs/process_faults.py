@@ -19,8 +19,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
-from process_schedules import ranks_of, send
-from processes import WIDE, arguments_of, errors_of, run_checks, saved_step
+from processes import WIDE, arguments_of, errors_of, ranks_of, run_checks, saved_step, send
 from tiny_training import tiny_model
 
 FLAGS = ["--recovery-interval", "1", "--comm-timeout", "8"]

@@ -8,15 +8,13 @@ by SIGKILL of one process, by SIGTERM of one, by Ctrl-C of mpirun, or at its num
 fall, and the final tensors, progress and logged losses must equal those of a run on one process that nothing disturbed.
 Exits 77 without mpirun or MPI.
 """
-import contextlib
-import os
 import random
 import signal
 import subprocess
 import sys
 import time
 
-from processes import arguments_of, difference, errors_of, outcome, run_checks, saved_step
+from processes import arguments_of, difference, errors_of, outcome, ranks_of, run_checks, saved_step, send
 from tiny_training import tiny_model
 
 STEPS = 40
@@ -70,17 +68,6 @@ class Schedule:
             if problem := self.piece():
                 return problem
         return difference(outcome(self.output), expected)
-
-
-def ranks_of(mpirun):
-    """Process numbers of what mpirun has started so far; itself if there are none yet."""
-    children = subprocess.run(["pgrep", "-P", str(mpirun), "-x", "train_cifar"], capture_output=True, text=True).stdout.split()
-    return [int(child) for child in children] or [mpirun]
-
-
-def send(process, number):
-    with contextlib.suppress(ProcessLookupError):  # it has ended by itself
-        os.kill(process, number)
 
 
 def main():

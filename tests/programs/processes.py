@@ -1,22 +1,25 @@
 #!/usr/bin/env python3
-"""Trains with several processes: the same bits as one, on any number of them, and errors of one line.
+"""Works with several processes: the same bits as one, on any number of them, and errors of one line.
 
     tests/programs/processes.py [--build build] [--all] [--mpirun "mpirun --oversubscribe"]
 
 Every run has 8 shards. Its tensors, progress and logged losses and scores must equal those of one process, also if it
 stops and goes on with another number of processes. --all: each task, model family, optimizer and precision on 2, 3, 4,
 5 and 8 processes; otherwise a model of each task on one number of them. Exits 77 without mpirun, or if the programs
-were built without MPI.
+were built without MPI. `sample` and `encode` write the files of one process, also if one is stopped and others continue.
 """
+import contextlib
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from random import Random
 
 from checks import Checks, parser_of, problem_of_error
-from formats import progress_of, read_safetensors, steps_of
+from formats import png, progress_of, read_safetensors, steps_of
 from same_bits import RUNS
 from tiny_training import PROGRAMS, program_of, tiny_model
 
@@ -102,6 +105,17 @@ def errors_of(started, patience):
         return None
     print("note: mpirun hung after its processes had ended", flush=True)
     return errors
+
+
+def ranks_of(mpirun, program="train_cifar"):
+    """Process numbers of what mpirun has started so far; itself if there are none yet."""
+    children = subprocess.run(["pgrep", "-P", str(mpirun), "-x", program], capture_output=True, text=True).stdout.split()
+    return [int(child) for child in children] or [mpirun]
+
+
+def send(process, number):
+    with contextlib.suppress(ProcessLookupError):  # it has ended by itself
+        os.kill(process, number)
 
 
 def saved_step(folder):
@@ -195,6 +209,89 @@ def without_times(path):
     return [line for line in lines if '"img_s"' not in line and '"seconds"' not in line]
 
 
+def files_of(folder):
+    """The bytes of all files in a folder and below it, by path."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+class SharedWork:
+    """Calls of a program that writes all its files below one folder."""
+
+    def __init__(self, checks, program, flags_for):
+        self.checks, self.program, self.flags_for = checks, program, flags_for
+
+    def files(self, name, processes):
+        """What a call leaves on each of these numbers of processes in turn, or the error of one."""
+        folder = self.checks.folder / f"{self.program}-{name}"
+        folder.mkdir(exist_ok=True)
+        for number in processes:
+            done = self.checks.run(self.program, *self.flags_for(folder), processes=number)
+            if done.returncode != 0:
+                return {"error": done.stderr.strip()[-300:]}
+        return files_of(folder)
+
+    def same(self, what, all_processes):
+        """On any number of processes: the files of one."""
+        expected = self.files(f"{what}-1", [1])
+        self.checks.note(f"{self.program}, {what}, on 1 process", expected.get("error", ""))
+        for number in all_processes:
+            got = self.files(f"{what}-{number}", [number])
+            self.checks.note(f"{self.program}, {what}, on {number} processes", difference(got, expected))
+
+    def stop(self, expected, has_begun):
+        """SIGTERM at the second of two processes stops both; three continue to the files of one undisturbed process."""
+        folder = self.checks.folder / f"{self.program}-stopped"
+        folder.mkdir()
+        started = subprocess.Popen(self.checks.command(self.program, *self.flags_for(folder), processes=2),
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=self.checks.environment())
+        while not has_begun(folder) and started.poll() is None:
+            time.sleep(0.02)
+        send(ranks_of(started.pid, self.program)[-1], signal.SIGTERM)
+        said, errors = started.communicate(timeout=60)
+        self.checks.that(f"{self.program}: SIGTERM at one process stops both", started.returncode == 143 and
+                         "the same command continues" in said, f"{started.returncode}: {said}{errors}")
+        self.checks.that(f"{self.program}: something is left to do", files_of(folder) != expected)
+        self.checks.note(f"{self.program}: three processes continue", difference(self.files("stopped", [3]), expected))
+
+
+def sampling(checks):
+    run = checks.folder / "dit"
+    checks.must_run("train_diffusion", *tiny_model("train_diffusion"), "--noise-schedule", "linear", "--max-steps", "2",
+                    "--batch-size", "8", "--num-sampling-steps", "2", "--workers", "0", "--no-report", "--output", run)
+
+    def shared(*flags):
+        return SharedWork(checks, "sample", lambda folder: [run, "--threads", "1", "--output", folder / "pictures", "--npz",
+                                                            folder / "all.npz", *flags])
+    short = ["--num-sampling-steps", "3", "--film", "--first", "2"]
+    shared(*short, "--count", "11", "--batch-size", "2").same("eleven pictures", [2, 3])
+    shared(*short, "--count", "2").same("two pictures", [3])
+    long = shared("--num-sampling-steps", "100", "--count", "40", "--batch-size", "2")
+    long.stop(long.files("undisturbed", [1]), lambda folder: len(list(folder.glob("pictures/0*.png"))) >= 4)
+
+
+def encoding(checks):
+    vae, data = checks.folder / "vae", checks.folder / "pictures"
+    checks.must_run("train_vae", *tiny_model("train_vae"), "--dataset", "builtin", "--max-steps", "2", "--batch-size", "8",
+                    "--workers", "0", "--no-report", "--output", vae)
+    random = Random(7)
+    for k in range(23):
+        picture = data / "train" / "ab"[k % 2] / f"{k}.png"
+        picture.parent.mkdir(parents=True, exist_ok=True)
+        picture.write_bytes(png([random.randbytes(96) for _ in range(32)]))
+    for name in ("a/4.png", "b/21.png"):
+        (data / "train" / name).write_bytes(b"broken")
+
+    def shared(*flags):
+        return SharedWork(checks, "encode", lambda folder: ["--vae", vae, "--threads", "1", "--workers", "0", "--output",
+                                                            folder / "latents.safetensors", *flags])
+    shared("--data-dir", data, "--on-bad-image", "skip", "--batch-size", "3").same("broken pictures among them", [2, 3, 8])
+    refused = checks.run("encode", "--data-dir", data, "--vae", vae, "--output", checks.folder / "few.safetensors", processes=2)
+    checks.note("encode: too many broken pictures end all processes",
+                problem_of_error(refused, "images are broken", codes=[1], alone=False))
+    long = shared("--dataset", "builtin", "--fraction", "0.03", "--batch-size", "1")
+    long.stop(long.files("undisturbed", [1]), lambda folder: (folder / "latents.safetensors.partial").exists())
+
+
 def engines_sum(checks):
     """--shards 0: equal to rounding, and the way for a run of one shard to more processes."""
     flags = [*tiny_model("train_cifar"), "--shards", "0"]
@@ -260,6 +357,8 @@ def main():
         many_buckets(checks)
         mpich(checks)
         evaluation(checks)
+        sampling(checks)
+        encoding(checks)
         engines_sum(checks)
         errors(checks)
     return run_checks(args, check)
