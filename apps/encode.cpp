@@ -3,9 +3,9 @@
 #include "apps/common/launch.h"
 #include "apps/common/progress_line.h"
 #include "apps/common/signals.h"
+#include "apps/common/verification.h"
 #include "apps/encode_request.h"
 #include "apps/encoding.h"
-#include "data/sources/verify.h"
 #include "engine/base/text.h"
 #include "engine/comm/local_device.h"
 #include "engine/device.h"
@@ -20,19 +20,6 @@ std::shared_ptr<const Dataset> open_images(const EncodeRequest& r, ProgressLine&
   auto images = open_dataset(r.data, r.split == "train" ? Split::train : Split::test);
   if (!images->notice().empty()) line.print("note: " + images->notice());
   return images;
-}
-
-/// Lists the broken images. Returns the exit code.
-int verify(const Dataset& images, ProgressLine& line) {
-  const SignalRequest signals;
-  const std::vector<BrokenImage> broken = verify_dataset(images, [&](std::int64_t done) {
-    line.update({.label = "verifying", .done = done, .total = images.size(), .note = {}});
-    return SignalRequest::pending() == 0;
-  });
-  for (const BrokenImage& image : broken) line.print("broken: " + image.message);
-  line.print(concat(broken.size(), " of ", images.size(), " images are broken"));
-  if (SignalRequest::pending() != 0) return 128 + SignalRequest::pending();
-  return broken.empty() ? 0 : 1;
 }
 
 /// As the flag says, or as the VAE saw its training images.
@@ -71,7 +58,7 @@ int encode_in(Communicator& processes, int argc, char** argv) {
   const Device device = local_device(parse_device(request.device), processes);
   require_device(device);
   ProgressLine line(1);
-  if (request.verify_data) return verify(*open_images(request, line), line);
+  if (request.verify_data) return verify_data({{"", *open_images(request, line)}}, processes);
   const LoadedVae vae = load_vae(request.vae, {DType::f32, device});
   request.data.exif_orientation = orientation_of(request, vae);
   const auto images = open_images(request, line);

@@ -154,10 +154,6 @@ void Console::evaluation(std::int64_t done, std::int64_t total) {
   line_.update(state);
 }
 
-void Console::verifying(const std::string& split, std::int64_t done, std::int64_t total) {
-  line_.update({.label = "verifying " + split, .done = done, .total = total, .note = {}});
-}
-
 void Console::epoch(const EpochRow& row, const Progress& progress) {
   seconds_ += row.seconds;
   epoch_seconds_ = row.seconds;

@@ -26,7 +26,6 @@ class Console {
   void introduce(const ResolvedRun& run, Trainer& trainer);
   void step(const EpochPosition& at);
   void evaluation(std::int64_t done, std::int64_t total);
-  void verifying(const std::string& split, std::int64_t done, std::int64_t total);
   void epoch(const EpochRow& row, const Progress& progress);
   /// Prints the progress, the run's files and the next commands.
   void finish(const RunPaths& paths, const Progress& progress);

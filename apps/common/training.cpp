@@ -7,8 +7,7 @@
 #include "apps/common/console.h"
 #include "apps/common/launch.h"
 #include "apps/common/live_run.h"
-#include "apps/common/signals.h"
-#include "data/sources/verify.h"
+#include "apps/common/verification.h"
 #include "engine/base/text.h"
 #include "engine/comm/local_device.h"
 #include "engine/parallel.h"
@@ -77,26 +76,6 @@ ResolvedRun read_command_line(const TrainingProgram& program, Communicator& proc
   RunDefaults defaults = program.defaults;
   defaults.processes = processes.size();
   return resolve_in_processes(line.settings, defaults, processes);
-}
-
-/// Prints the broken images of a split; returns their number.
-std::size_t verify_split(const Dataset& dataset, const std::string& split, Console& console) {
-  const std::vector<BrokenImage> broken = verify_dataset(dataset, [&](std::int64_t done) {
-    console.verifying(split, done, dataset.size());
-    return SignalRequest::pending() == 0;
-  });
-  for (const BrokenImage& image : broken) console.print("broken: " + image.message);
-  console.print(split + ": " + std::to_string(broken.size()) + " of " +
-                std::to_string(dataset.size()) + " images are broken");
-  return broken.size();
-}
-
-int verify(const Datasets& data, Console& console) {
-  const SignalRequest signals;
-  const std::size_t broken =
-      verify_split(*data.train, "train", console) + verify_split(*data.test, "test", console);
-  if (SignalRequest::pending() != 0) return 128 + SignalRequest::pending();
-  return broken > 0 ? 1 : 0;
 }
 
 int evaluate_only(const TrainConfig& config, Trainer& trainer, Console& console) {
@@ -239,7 +218,7 @@ int run_process(const TrainingProgram& program, const Launch& launch, int argc, 
   };
   if (config.request.verify_data) {
     print_notices();
-    return verify(data, console);
+    return verify_data({{"train", *data.train}, {"test", *data.test}}, processes);
   }
   try {
     if (run.recipes_batch) fit_batch_to_images(config, *data.train, run.notices);

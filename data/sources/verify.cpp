@@ -1,29 +1,26 @@
-// Verifies in blocks, to report progress between them.
+// Images are verified in parallel; what is wrong with them is collected in their order.
 #include "data/sources/verify.h"
 
-#include <algorithm>
+#include <string>
 
 #include "engine/parallel.h"
 
 namespace fovea {
 
-std::vector<BrokenImage> verify_dataset(const Dataset& dataset,
-                                        const std::function<bool(std::int64_t done)>& on_progress) {
-  constexpr std::int64_t piece = 256;
+std::vector<BrokenImage> verify_images(const Dataset& dataset, std::int64_t first,
+                                       std::int64_t end) {
+  std::vector<std::string> messages(static_cast<std::size_t>(end - first));
+  parallel_for(end - first, 1, [&](std::int64_t i, std::int64_t) {
+    try {
+      dataset.verify(first + i);
+    } catch (const ImageError& error) {
+      messages[static_cast<std::size_t>(i)] = error.what();
+    }
+  });
   std::vector<BrokenImage> broken;
-  for (std::int64_t first = 0; first < dataset.size(); first += piece) {
-    const std::int64_t count = std::min(piece, dataset.size() - first);
-    std::vector<std::string> messages(static_cast<std::size_t>(count));
-    parallel_for(count, 1, [&](std::int64_t i, std::int64_t) {
-      try {
-        dataset.verify(first + i);
-      } catch (const ImageError& error) {
-        messages[i] = error.what();
-      }
-    });
-    for (std::int64_t i = 0; i < count; ++i)
-      if (!messages[i].empty()) broken.push_back({first + i, messages[i]});
-    if (on_progress && !on_progress(first + count)) break;
+  for (std::int64_t i = first; i < end; ++i) {
+    const std::string& message = messages[static_cast<std::size_t>(i - first)];
+    if (!message.empty()) broken.push_back({i, message});
   }
   return broken;
 }

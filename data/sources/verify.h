@@ -2,18 +2,19 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <string>
 #include <vector>
 
 #include "data/dataset.h"
 
 namespace fovea {
 
-/// Decodes all images on all threads and verifies existing checksums. `on_progress` receives the
-/// number of finished images and stops by returning false; the result then contains the images
-/// found so far. In order of index.
-[[nodiscard]] std::vector<BrokenImage> verify_dataset(
-    const Dataset& dataset, const std::function<bool(std::int64_t done)>& on_progress = {});
+/// Decodes the images [first, end) on all threads and verifies existing checksums. Returns the
+/// broken ones in order of index.
+[[nodiscard]] std::vector<BrokenImage> verify_images(const Dataset& dataset, std::int64_t first,
+                                                     std::int64_t end);
+/// The same for all images.
+[[nodiscard]] inline std::vector<BrokenImage> verify_dataset(const Dataset& dataset) {
+  return verify_images(dataset, 0, dataset.size());
+}
 
 }  // namespace fovea
