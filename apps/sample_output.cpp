@@ -136,6 +136,7 @@ void SampleOutput::add(const std::vector<LabelledPicture>& pictures) {
     write_png(file_of(place), sample.picture);
     in_folder_[static_cast<std::size_t>(place)] = true;
   }
+  if (npz_) npz_->commit();
 }
 
 void SampleOutput::finish() {

@@ -1,5 +1,7 @@
 // PKWARE's APPNOTE.TXT, sections 4.3 and 4.5.3. Times are those of numpy.savez, 1980-01-01, so that
-// equal contents give equal files.
+// equal contents give equal files. While a resumed member is not complete, its header has in place
+// of the checksum the number of units that have reached the disk: after a power failure, a file may
+// be as long as it was and end in zeros.
 #include "engine/formats/zip_writer.h"
 
 #include <algorithm>
@@ -80,6 +82,8 @@ std::uint64_t ZipWriter::resume(const Member& member, std::string_view head, std
   const std::string start = header_of(members_.back()) + std::string(head);
   left_ -= head.size();
   members_.back().crc = crc32(head);
+  unit_ = unit;
+  units_at_ = start.size();
   if (file_.size() < start.size()) {
     file_.truncate(0);
     file_.append(start);
@@ -87,10 +91,14 @@ std::uint64_t ZipWriter::resume(const Member& member, std::string_view head, std
   }
   const InputFile kept(file_.unfinished_path());
   std::string found = kept.text_at(0, start.size());
-  found.replace(kChecksumAt, 4, 4, '\0');  // a killed process may have completed it
+  // Or the checksum, of a process that was killed at the end, when all was on the disk.
+  std::uint32_t committed = 0;
+  std::memcpy(&committed, found.data() + kChecksumAt, sizeof committed);
+  found.replace(kChecksumAt, 4, 4, '\0');
   check(found == start, file_.unfinished_path().string(),
         ": was begun for another file; remove it to begin anew");
-  const std::uint64_t units = std::min(file_.size() - start.size(), left_) / unit;
+  const std::uint64_t present = std::min(file_.size() - start.size(), left_) / unit;
+  const std::uint64_t units = std::min<std::uint64_t>(present, committed);
   const std::uint64_t end = start.size() + units * unit;
   constexpr std::uint64_t kAtOnce = 1 << 20;
   for (std::uint64_t at = start.size(); at < end; at += kAtOnce) {
@@ -99,6 +107,14 @@ std::uint64_t ZipWriter::resume(const Member& member, std::string_view head, std
   file_.truncate(end);
   left_ -= units * unit;
   return units;
+}
+
+void ZipWriter::commit() {
+  if (!is_open_ || unit_ == 0) return;
+  file_.sync();
+  std::string units;
+  put(units, static_cast<std::uint32_t>((file_.size() - units_at_) / unit_));
+  file_.write_at(members_.back().offset + kChecksumAt, units);
 }
 
 void ZipWriter::append(std::string_view bytes) {
@@ -115,10 +131,12 @@ void ZipWriter::end_member() {
   const Member& member = members_.back();
   check(left_ == 0, context_, ": the member ", in_quotes(member.name), " lacks ", left_, " of ",
         member.size, " bytes");
+  if (unit_ > 0) file_.sync();  // before the checksum takes the place of the number of units
   std::string crc;
   put(crc, member.crc);
   file_.write_at(member.offset + kChecksumAt, crc);
   is_open_ = false;
+  unit_ = 0;
 }
 
 std::string ZipWriter::header_of(const Member& member) const {

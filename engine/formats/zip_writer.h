@@ -29,10 +29,12 @@ class ZipWriter {
   /// Begins a member of exactly `size` bytes. The previous one must be complete.
   void begin(const std::string& name, std::uint64_t size);
   /// Begins the first member, which starts with `head` and goes on in units of `unit` bytes, or
-  /// continues it where a kept file ends. Returns the number of whole units that the file has, at
-  /// most those of the member; what follows them is cut off. Throws if the file begins otherwise.
+  /// continues it in a kept file after the units of the last commit(). Returns their number; what
+  /// follows them is cut off. Throws if the file begins otherwise.
   std::uint64_t resume(const Member& member, std::string_view head, std::uint64_t unit);
   void append(std::string_view bytes);
+  /// Makes the units of a resumed member so far survive a power failure, for the next resume().
+  void commit();
   void finish();
 
  private:
@@ -50,8 +52,10 @@ class ZipWriter {
   std::uint64_t wide_from_;
   NewFile file_;
   std::vector<Member> members_;
-  std::uint64_t left_ = 0;  ///< bytes that the last member lacks
-  bool is_open_ = false;    ///< whether its header lacks the checksum
+  std::uint64_t left_ = 0;      ///< bytes that the last member lacks
+  std::uint64_t unit_ = 0;      ///< of a member that was resumed, bytes; 0: it was not
+  std::uint64_t units_at_ = 0;  ///< where its first unit begins in the file
+  bool is_open_ = false;        ///< whether its header lacks the checksum
 };
 
 }  // namespace fovea

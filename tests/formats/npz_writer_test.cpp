@@ -155,6 +155,30 @@ TEST_CASE("an array that a killed process began is continued, at its last whole 
   }
 }
 
+TEST_CASE("rows that may not have reached the disk are written again") {
+  const TemporaryFolder folder;
+  const auto path = folder / "a.npz", partial = folder / "a.npz.partial";
+  {
+    NpzWriter writer(path, Unfinished::kept);
+    CHECK(writer.resume("arr_0", StoredType::u8, {4, 2}) == 0);
+    writer.append(bytes_of("abcd"));
+    writer.commit();
+    writer.append(bytes_of("ef"));
+  }
+  std::filesystem::resize_file(partial, std::filesystem::file_size(partial) + 2);  // with zeros
+  for (const std::int64_t rows : {2, 1}) {
+    CAPTURE(rows);
+    NpzWriter writer(path, Unfinished::kept);
+    CHECK(writer.resume("arr_0", StoredType::u8, {4, 2}) == rows);
+    std::filesystem::resize_file(partial, std::filesystem::file_size(partial) - 1);
+  }
+  NpzWriter writer(path, Unfinished::kept);
+  CHECK(writer.resume("arr_0", StoredType::u8, {4, 2}) == 0);
+  writer.append(bytes_of("abcdefgh"));
+  writer.finish();
+  CHECK(read_npz_file(path).at("arr_0").at(7) == 'h');
+}
+
 TEST_CASE("content that is kept is not continued as another array") {
   const TemporaryFolder folder;
   {

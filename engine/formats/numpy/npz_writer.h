@@ -23,11 +23,13 @@ class NpzWriter {
   /// types that NumPy does not have.
   void begin(const std::string& name, StoredType type, const Shape& shape);
   /// The same for the first array of a file whose unfinished content is kept: continues the array
-  /// that the content begins with. Returns the number of its rows, along the first axis, that are
-  /// there. Throws if the content begins otherwise.
+  /// that the content begins with. Returns the number of its rows, along the first axis, that were
+  /// committed. Throws if the content begins otherwise.
   std::int64_t resume(const std::string& name, StoredType type, const Shape& shape);
   /// The next elements of the array, little-endian.
   void append(std::span<const std::byte> elements);
+  /// Makes the rows of a resumed array so far survive a power failure.
+  void commit() { zip_.commit(); }
   /// A whole array from a tensor of any strides on any device.
   void add(const std::string& name, const Tensor& tensor);
   void finish() { zip_.finish(); }
