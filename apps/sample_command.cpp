@@ -2,6 +2,7 @@
 #include "apps/sample_command.h"
 
 #include <algorithm>
+#include <exception>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
@@ -87,6 +88,22 @@ void check_process(const SampleCommand& c, const ProcessOptions& trained,
               trained.steps);
 }
 
+/// Why the averaged weights of a run are doubtful, or "". Throws if its files cannot be read.
+std::string note_on_averages(const RunPaths& run) {
+  std::error_code none;
+  if (!fs::exists(run.config(), none) || !fs::exists(run.state(), none)) return "";
+  const EmaOptions ema = saved_config(read_file(run.config()), run.config().string()).step.ema;
+  if (!ema.keep) return "";
+  const std::string progress = value_or(read_metadata(run.state()), "progress", "");
+  check(!progress.empty(), run.state().string(), ": is not the state of a run");
+  const std::int64_t updates = parse_run_progress(progress).updates;
+  const double left = share_of_first_values(ema.decay, ema.warmup, updates);
+  if (left <= 0.01) return "";
+  return concat("the averaged weights still keep ", percent_text(100 * left),
+                " of the initial ones after the run's ", updates,
+                updates == 1 ? " update" : " updates", "; --no-use-ema takes the trained ones");
+}
+
 void complete_guidance(SampleCommand& c, const LoadedModel& trained) {
   if (model_as<Dit>(*trained.model).config().has_null_class()) return;
   double& scale = c.sampling.guidance.scale;
@@ -161,21 +178,13 @@ std::vector<std::string> notes_on_training(const SampleCommand& c, const LoadedM
         "the model was trained with --class-dropout-prob 1, which drops every label: it knows no "
         "classes");
   }
-  const RunPaths run{trained.weights.parent_path()};
-  std::error_code none;
-  if (!c.load.use_ema || !fs::exists(run.config(), none) || !fs::exists(run.state(), none)) {
-    return notes;
-  }
-  const EmaOptions ema = saved_config(read_file(run.config()), run.config().string()).step.ema;
-  const std::string progress = value_or(read_metadata(run.state()), "progress", "");
-  if (!ema.keep || progress.empty()) return notes;
-  const std::int64_t updates = parse_run_progress(progress).updates;
-  const double left = share_of_first_values(ema.decay, ema.warmup, updates);
-  if (left > 0.01) {
-    notes.push_back(concat("the averaged weights still keep ", percent_text(100 * left),
-                           " of the initial ones after the run's ", updates,
-                           updates == 1 ? " update" : " updates",
-                           "; --no-use-ema takes the trained ones"));
+  if (!c.load.use_ema) return notes;
+  try {
+    const std::string note = note_on_averages(RunPaths{trained.weights.parent_path()});
+    if (!note.empty()) notes.push_back(note);
+  } catch (const std::exception& error) {  // samples need the weights alone
+    notes.push_back(
+        concat("unknown how far the averaged weights are from the initial ones: ", error.what()));
   }
   return notes;
 }

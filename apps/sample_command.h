@@ -47,7 +47,7 @@ struct SampleCommand {
 void complete(SampleCommand& command, const LoadedModel& trained);
 
 /// Notes about a model whose training makes samples doubtful: averages that are mostly initial
-/// values, labels that were all dropped.
+/// values, or of a run whose state cannot be read, and labels that were all dropped.
 [[nodiscard]] std::vector<std::string> notes_on_training(const SampleCommand& command,
                                                          const LoadedModel& trained);
 

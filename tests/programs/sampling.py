@@ -177,6 +177,14 @@ def check_notes(table):
     table.note("an average of four updates is noted", "" if "note: the averaged weights still keep 99.60 %" in said else said)
     said = table.run("sample", early, *FAST, "--count", "1", "--no-use-ema").stdout
     table.note("... not for the trained weights", said if "averaged weights still" in said else "")
+    state = early / "state.safetensors"
+    whole = state.read_bytes()
+    for left in (len(whole) // 2, 100):
+        state.write_bytes(whole[:left])
+        done = table.run("sample", early, *FAST, "--count", "1", "--output", table.folder / "without state")
+        table.that(f"a state of which {left} bytes are left is noted: samples need the weights alone", done.returncode == 0 and
+                   "note: unknown how far the averaged weights are from the initial ones" in done.stdout and
+                   "state.safetensors" in done.stdout, done)
     trained = table.must_run("train_diffusion", *start, "--class-dropout-prob", "1", "--output", dropped).stdout
     said = table.run("sample", dropped, *FAST, "--count", "1").stdout
     table.note("dropping every label is noted in training and sampling",
