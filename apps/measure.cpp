@@ -1,6 +1,8 @@
 // measure SAMPLES REFERENCE: how close generated pictures are to real ones, in features of trained
 // networks.
+#include <exception>
 #include <iostream>
+#include <utility>
 
 #include "apps/common/cli.h"
 #include "apps/common/launch.h"
@@ -98,8 +100,11 @@ int measure(int argc, char** argv) {
 
   ProgressLine line(1);
   std::vector<FeatureComparison> comparisons;
+  std::exception_ptr failure;
   const auto compare = [&](const MeasuringNetwork& network) {
-    comparisons.push_back(compare_sets(request, sets, network, line));
+    Measured measured = compare_sets(request, sets, network, line);
+    comparisons.push_back(std::move(measured.comparison));
+    if (!failure) failure = measured.failure;
   };
   if (!request.load.checkpoint.empty()) compare(open_classifier(request, line));
   if (!request.inception.empty()) compare(open_inception(request));
@@ -108,10 +113,11 @@ int measure(int argc, char** argv) {
   for (const FeatureComparison& comparison : comparisons) {
     if (!comparison.rows.empty()) std::cout << '\n' << comparison_table(comparison, settings);
   }
-  std::cout << std::flush;  // the results, whatever happens to the file
+  std::cout << std::flush;  // the results, whatever happens to the files
   if (!request.json.empty()) {
     write_file_atomically(request.json, comparisons_json(comparisons, settings));
   }
+  if (failure) std::rethrow_exception(failure);
   return 0;
 }
 

@@ -49,7 +49,7 @@ class Measurement {
     result_.split = request.split;
   }
 
-  FeatureComparison run() {
+  Measured run() {
     for (const PictureSet* set : {&sets_.reference, sets_.samples ? &*sets_.samples : nullptr,
                                   sets_.real ? &*sets_.real : nullptr}) {
       if (set == nullptr) continue;
@@ -62,9 +62,8 @@ class Measurement {
       add_floor();
       add_ceiling();
     }
-    if (!request_.save_statistics.empty()) save_statistics();
-    if (!request_.save_features.empty()) save_features();
-    return std::move(result_);
+    const std::exception_ptr failure = save();
+    return {std::move(result_), failure};
   }
 
  private:
@@ -330,6 +329,21 @@ class Measurement {
           " has statistics only, expected pictures");
   }
 
+  /// Returns why a file could not be written: the comparison is not to be lost with it.
+  std::exception_ptr save() {
+    std::exception_ptr failure;
+    const auto attempt = [&](const std::string& file, void (Measurement::*write)()) {
+      try {
+        if (!file.empty()) (this->*write)();
+      } catch (const Error&) {
+        failure = std::current_exception();
+      }
+    };
+    attempt(request_.save_statistics, &Measurement::save_statistics);
+    attempt(request_.save_features, &Measurement::save_features);
+    return failure;
+  }
+
   void save_statistics() {
     FeatureStatistics statistics = reference_->statistics;
     statistics.origin = origin();
@@ -363,8 +377,8 @@ std::int64_t MeasuredSets::vectors() const {
   return others + (reference.images || reference.features ? count_of(reference) : 0);
 }
 
-FeatureComparison compare_sets(const MeasureRequest& request, const MeasuredSets& sets,
-                               const MeasuringNetwork& network, ProgressLine& line) {
+Measured compare_sets(const MeasureRequest& request, const MeasuredSets& sets,
+                      const MeasuringNetwork& network, ProgressLine& line) {
   return Measurement(request, sets, network, line).run();
 }
 

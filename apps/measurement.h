@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <optional>
 
@@ -28,10 +29,15 @@ struct MeasuringNetwork {
   std::unique_ptr<FeatureSpace> space;
 };
 
+/// A comparison, and why a file about it could not be written; null: all were.
+struct Measured {
+  FeatureComparison comparison;
+  std::exception_ptr failure;
+};
+
 /// Compares samples, floor and ceiling with the reference and writes the files that the request
 /// names. Prints progress. Throws Error on unreadable pictures and too little memory.
-[[nodiscard]] FeatureComparison compare_sets(const MeasureRequest& request,
-                                             const MeasuredSets& sets,
-                                             const MeasuringNetwork& network, ProgressLine& line);
+[[nodiscard]] Measured compare_sets(const MeasureRequest& request, const MeasuredSets& sets,
+                                    const MeasuringNetwork& network, ProgressLine& line);
 
 }  // namespace fovea

@@ -172,6 +172,12 @@ def check_features_file(checks, folder, run, samples, real, result):
     for flag in ("--json", "--save-features", "--save-statistics"):
         checks.fails(f"{flag} into a missing folder", f"{flag}: cannot write", samples, real, "--features", run, flag,
                      folder / "none" / "x")
+    whole, rest, table = folder / "whole.json", folder / "rest.safetensors", checks.measured(samples, real, "--features", run)[1]
+    done = checks.run("measure", samples, real, "--features", run, "--save-statistics", "/dev/full", "--save-features", rest,
+                      "--json", whole)
+    printed = table.strip() and table[table.index("FD(run, last)"):] in done.stdout
+    checks.that("results are printed and the other files written when one cannot be", printed and whole.exists() and rest.exists()
+                and not problem_of_error(done, "/dev/full", codes=[1]), done)
 
 
 def check_notes(checks, folder, run, real):
