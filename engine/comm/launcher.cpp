@@ -44,7 +44,7 @@ std::optional<Launcher> launcher() {
     if (std::getenv(rank) == nullptr) continue;
     // A shell that srun or salloc has started is a task too, the only one of its step.
     if (std::getenv(size) == nullptr) return Launcher{rank, 1};
-    return Launcher{size, number_in(size)};
+    return Launcher{size, number_in(size), number_in(rank)};
   }
   return {};
 }

@@ -8,7 +8,7 @@ namespace fovea {
 
 struct Launcher {
   std::string name;  ///< of the variable that tells the number of processes
-  int size = 1;
+  int size = 1, rank = 0;
 };
 
 /// The launcher of this process; empty for a plain command, also inside an allocation of Slurm,

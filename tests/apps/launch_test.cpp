@@ -14,7 +14,7 @@ namespace fovea {
 TEST_CASE("a program that shares no work is refused where several processes were started") {
   CHECK_NOTHROW(require_one_process());
   {
-    const Environment mpirun({{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "2"}});
+    const Environment mpirun({{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "2"}});
     CHECK_THROWS_WITH_AS(require_one_process(), doctest::Contains("2 processes were started"),
                          Error);
   }

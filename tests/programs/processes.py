@@ -312,6 +312,9 @@ def errors(checks):
     checks.error("shards that are no power of two", 2, ["--shards", "6"], "power of two", 2)
     checks.error("fewer images than shards", 2, ["--batch-size", "4"], "--shards", 2)
     checks.error("an unknown flag", 2, ["--epoch", "3"], "did you mean epochs", 2)
+    for program in ("measure", "predict"):
+        refused = checks.run(program, "a", "b", processes=2)
+        checks.note(f"{program} in two processes, in one line", problem_of_error(refused, "runs in one", codes=[1], alone=False))
     checks.error("no such data", 2, ["--dataset", "cifar10", "--data-dir", "nowhere"], "nowhere", 1)
 
 
