@@ -236,7 +236,7 @@ def check_interrupt(checks, folder, run):
     file = folder / "never.json"
     command = [checks.build / "measure", many, many, "--features", run, "--json", file, "--batch-size", "1"]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd=folder)
-    time.sleep(0.4)
+    time.sleep(0.1)
     process.send_signal(signal.SIGINT)
     process.wait(timeout=60)
     ended = process.returncode in (-signal.SIGINT, 130) or (process.returncode == 0 and file.exists())
