@@ -6,10 +6,12 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "apps/common/cli.h"
 #include "apps/common/launch.h"
 #include "apps/common/progress_line.h"
+#include "engine/base/notices.h"
 #include "engine/base/text.h"
 #include "engine/parallel.h"
 #include "train/run/audit.h"
@@ -41,6 +43,7 @@ struct AuditPlan {
   Fingerprints logged;
   std::string settings;   ///< JSON of the state's settings
   std::int64_t last = 0;  ///< the last step with a fingerprint
+  Notices notices;        ///< states that cannot be read
 };
 
 /// Compares each fingerprint as soon as it is known, and stops the run at the first that differs.
@@ -126,8 +129,9 @@ AuditPlan audit_plan(const AuditRequest& request, Communicator& processes) {
   AuditPlan plan;
   if (processes.is_first()) {
     plan.logged = logged_fingerprints(request.run, *request.stretch);
-    plan.from = state_before(request.run, request.stretch->first);
-    plan.settings = read_state_config(plan.from.path);
+    AuditStart start = state_before(request.run, request.stretch->first, plan.notices);
+    plan.from = std::move(start.state);
+    plan.settings = std::move(start.settings);
     plan.last = plan.logged.rbegin()->first;
   }
   if (processes.size() == 1) return plan;
@@ -149,11 +153,14 @@ TrainConfig config_of(const AuditPlan& plan, const MachineSettings& machine) {
   return config;
 }
 
+void print_notices(const Notices& notices, ProgressLine& line) {
+  for (const std::string& text : notices.texts()) line.print("note: " + text);
+}
+
 /// Resumes the run, and compares the fingerprint of its state.
 void begin(Trainer& trainer, const AuditPlan& plan, FingerprintComparison& comparison,
            ProgressLine& line) {
-  const Notices told = trainer.resume(plan.from.path, {.other_images = true});
-  for (const std::string& text : told.texts()) line.print("note: " + text);
+  print_notices(trainer.resume(plan.from.path, {.other_images = true}), line);
   comparison.compare(trainer.state());
 }
 
@@ -181,8 +188,11 @@ std::string count_text(std::size_t count) {
 }
 
 void list_auditable(const RunPaths& run, ProgressLine& line) {
+  Notices notices;
+  const std::vector<Auditable> parts = auditable(run, notices);
+  print_notices(notices, line);
   std::string text = run.folder.string() + ": can be audited from each of its states";
-  for (const Auditable& part : auditable(run)) {
+  for (const Auditable& part : parts) {
     text += concat("\n  --steps ", part.steps.first, "-", part.steps.last, "  ",
                    count_text(static_cast<std::size_t>(part.fingerprints)));
   }
@@ -215,6 +225,7 @@ int audit_in(Communicator& processes, const AuditRequest& request) {
   processes.set_timeout(std::chrono::duration<double>(config.run.comm_timeout));
   line.print(concat("auditing ", request.run.folder.string(), " from step ", plan.from.step, " to ",
                     plan.last));
+  print_notices(plan.notices, line);
   if (differs(config, plan, processes, line)) {
     line.print(
         "note: the bits also depend on the build, the device and the instruction set (FOVEA_ISA)");

@@ -17,16 +17,42 @@ const std::string kLog =
     "{\"step\":15,\"epoch\":1,\"loss\":1,\"fingerprint\":\"cc\"}\n"
     "{\"step\":20,\"epo";  // a killed run's
 
-/// A run of 8 steps with states of step 2 and 4, and other files beside them.
-void make_run(const RunPaths& run) {
+void write_state(const std::filesystem::path& file, std::int64_t step) {
   Trainer trainer = make_trainer(tiny_config());
   TrainState state = trainer.state();
-  state.progress.step = state.progress.forward = 8;
-  run_state_file(run.state(), state).write();
+  state.progress.step = state.progress.forward = step;
+  run_state_file(file, state).write();
+}
+
+/// A run of 8 steps with states of step 2 and 4, and other files beside them.
+void make_run(const RunPaths& run) {
+  write_state(run.state(), 8);
   make_folder(run.kept_states());
-  for (const char* name : {"step-2.safetensors", "step-4.safetensors", "step-03.safetensors",
-                           "step-5.safetensors.old", "mine.safetensors", "step-.safetensors"})
+  for (const std::int64_t step : {2, 4}) write_state(run.kept_state(step), step);
+  for (const char* name :
+       {"step-03.safetensors", "step-5.safetensors.old", "mine.safetensors", "step-.safetensors"})
     write_file_atomically(run.kept_states() / name, "");
+}
+
+/// Changes the last byte, which is one of a tensor.
+void flip_last_bit(const std::filesystem::path& file) {
+  std::string bytes = read_file(file);
+  bytes.back() = static_cast<char>(bytes.back() ^ 1);
+  write_file_atomically(file, bytes);
+}
+
+/// Where an audit of a step starts, without notices.
+KeptState start_at(const RunPaths& run, std::int64_t step) {
+  Notices notices;
+  const AuditStart start = state_before(run, step, notices);
+  CHECK(notices.texts().empty());
+  CHECK(start.settings == read_state_config(start.state.path));
+  return start.state;
+}
+
+std::string error_of_start(const RunPaths& run, std::int64_t step) {
+  Notices notices;
+  return message_of([&] { static_cast<void>(state_before(run, step, notices)); });
 }
 
 }  // namespace
@@ -55,17 +81,55 @@ TEST_CASE("an audit starts from the newest state at its first step or before") {
   const TemporaryFolder folder;
   const RunPaths run{folder.path()};
   make_run(run);
-  CHECK(state_before(run, 2).path == run.kept_state(2));
-  CHECK(state_before(run, 3).step == 2);
-  CHECK(state_before(run, 7).path == run.kept_state(4));
-  CHECK(state_before(run, 8).path == run.state());
-  CHECK(state_before(run, 99).step == 8);
-  const std::string none = message_of([&] { static_cast<void>(state_before(run, 1)); });
+  CHECK(start_at(run, 2).path == run.kept_state(2));
+  CHECK(start_at(run, 3).step == 2);
+  CHECK(start_at(run, 7).path == run.kept_state(4));
+  CHECK(start_at(run, 8).path == run.state());
+  CHECK(start_at(run, 99).step == 8);
+  const std::string none = error_of_start(run, 1);
   CHECK(contains(none, "no state of step 1 or before, the oldest is of step 2"));
   CHECK(contains(none, "--state-hist"));
   const TemporaryFolder empty;
-  CHECK(contains(message_of([&] { static_cast<void>(state_before({empty.path()}, 1)); }),
-                 "no state of step 1 or before; "));
+  CHECK(contains(error_of_start({empty.path()}, 1), "no state of step 1 or before; "));
+}
+
+TEST_CASE("an audit starts from the state that stands beside the last one before an evaluation") {
+  const TemporaryFolder folder;
+  const RunPaths run{folder.path()};
+  make_run(run);
+  write_state(run.unevaluated_state(), 12);
+  CHECK(start_at(run, 11).path == run.state());
+  CHECK(start_at(run, 12).path == run.unevaluated_state());
+  write_file_atomically(run.steps(), kLog);
+  Notices notices;
+  const std::vector<Auditable> parts = auditable(run, notices);
+  REQUIRE(parts.size() == 3);
+  CHECK(parts[1].steps.last == 10);
+  CHECK(parts[2].steps.first == 12);
+}
+
+TEST_CASE("an audit leaves out damaged states, with a notice") {
+  const TemporaryFolder folder;
+  const RunPaths run{folder.path()};
+  make_run(run);
+  write_file_atomically(run.steps(), kLog);
+  for (const bool is_cut : {false, true}) {
+    CAPTURE(is_cut);
+    if (is_cut) std::filesystem::resize_file(run.state(), 100);
+    if (!is_cut) flip_last_bit(run.state());
+    Notices notices, listed;
+    CHECK(state_before(run, 9, notices).state.path == run.kept_state(4));
+    REQUIRE(notices.texts().size() == 1);
+    CHECK(notices.texts()[0].starts_with(run.state().string()));
+    CHECK(notices.texts()[0].ends_with("this state is left out"));
+    const std::vector<Auditable> parts = auditable(run, listed);
+    CHECK(parts.back().steps.first == (is_cut ? 4 : 8));  // a list reads headers only
+    CHECK(listed.texts().size() == (is_cut ? 1 : 0));
+  }
+  for (const std::int64_t step : {2, 4}) flip_last_bit(run.kept_state(step));
+  const std::string none = error_of_start(run, 9);
+  CHECK(contains(none, "has no readable state of step 9 or before"));
+  CHECK(contains(none, run.state().string()));
 }
 
 TEST_CASE("what can be audited is listed from each state to the next") {
@@ -73,7 +137,9 @@ TEST_CASE("what can be audited is listed from each state to the next") {
   const RunPaths run{folder.path()};
   make_run(run);
   write_file_atomically(run.steps(), kLog);
-  const std::vector<Auditable> parts = auditable(run);
+  Notices notices;
+  const std::vector<Auditable> parts = auditable(run, notices);
+  CHECK(notices.texts().empty());
   REQUIRE(parts.size() == 2);  // there is no fingerprint from step 2 to 3
   CHECK(parts[0].steps.first == 4);
   CHECK(parts[0].steps.last == 5);
@@ -82,7 +148,7 @@ TEST_CASE("what can be audited is listed from each state to the next") {
   CHECK(parts[1].steps.last == 15);
   CHECK(parts[1].fingerprints == 2);
   write_file_atomically(run.steps(), "{\"step\":1,\"fingerprint\":\"aa\"}\n");
-  CHECK(contains(message_of([&] { static_cast<void>(auditable(run)); }), "--state-hist"));
+  CHECK(contains(message_of([&] { static_cast<void>(auditable(run, notices)); }), "--state-hist"));
 }
 
 TEST_CASE("only states count among the files of their folder") {

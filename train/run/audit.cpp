@@ -1,6 +1,7 @@
 // Reads steps.jsonl and lists the states of a run.
 #include "train/run/audit.h"
 
+#include <algorithm>
 #include <iterator>
 #include <limits>
 #include <optional>
@@ -11,17 +12,36 @@
 #include "engine/base/files.h"
 #include "engine/base/text.h"
 #include "train/run/run_log.h"
+#include "train/run/run_state.h"
 
 namespace fovea {
 namespace {
 
-/// All states, in ascending order of steps.
-std::vector<KeptState> states_of(const RunPaths& run) {
-  std::vector<KeptState> states = kept_states(run);
-  if (!std::filesystem::exists(run.state())) return states;
-  const std::int64_t last = saved_step(run.state());
-  if (states.empty() || states.back().step < last) states.push_back({last, run.state()});
+void note_damaged(const Error& error, Notices& notices) {
+  notices.add(error.what(), "; this state is left out");
+}
+
+/// All states whose headers can be read, in ascending order of steps; several may have the same.
+std::vector<KeptState> states_of(const RunPaths& run, Notices& notices) {
+  std::vector<std::filesystem::path> files;
+  for (const KeptState& kept : kept_states(run)) files.push_back(kept.path);
+  for (const auto& file : {run.state(), run.unevaluated_state()})
+    if (std::filesystem::exists(file)) files.push_back(file);
+  std::vector<KeptState> states;
+  for (const auto& file : files) {
+    try {
+      states.push_back({saved_step(file), file});
+    } catch (const Error& error) {
+      note_damaged(error, notices);
+    }
+  }
+  std::ranges::stable_sort(states, {}, &KeptState::step);
   return states;
+}
+
+/// What is wrong with a damaged state, as the end of a message; "" if there is none.
+std::string first_damage(const Notices& notices) {
+  return notices.texts().empty() ? "" : "; " + notices.texts().front();
 }
 
 }  // namespace
@@ -49,9 +69,9 @@ std::map<std::int64_t, std::string> logged_fingerprints(const RunPaths& run,
   return found;
 }
 
-std::vector<Auditable> auditable(const RunPaths& run) {
+std::vector<Auditable> auditable(const RunPaths& run, Notices& notices) {
   constexpr std::int64_t kEnd = std::numeric_limits<std::int64_t>::max();
-  const std::vector<KeptState> states = states_of(run);
+  const std::vector<KeptState> states = states_of(run, notices);
   const std::map<std::int64_t, std::string> logged = logged_fingerprints(run, {0, kEnd});
   std::vector<Auditable> all;
   for (std::size_t i = 0; i < states.size(); ++i) {
@@ -61,21 +81,27 @@ std::vector<Auditable> auditable(const RunPaths& run) {
     all.push_back({{states[i].step, std::prev(end)->first}, std::distance(first, end)});
   }
   check(!all.empty(), run.folder.string(), ": has no state before one of its fingerprints; ",
-        "training with --state-hist N keeps the last N states");
+        "training with --state-hist N keeps the last N states", first_damage(notices));
   return all;
 }
 
-KeptState state_before(const RunPaths& run, std::int64_t step) {
-  const std::vector<KeptState> states = states_of(run);
-  const KeptState* newest = nullptr;
-  for (const KeptState& state : states) {
-    if (state.step <= step) newest = &state;
+AuditStart state_before(const RunPaths& run, std::int64_t step, Notices& notices) {
+  const std::vector<KeptState> states = states_of(run, notices);
+  for (auto state = states.rbegin(); state != states.rend(); ++state) {
+    if (state->step > step) continue;
+    try {
+      return {*state, read_state_config(state->path)};
+    } catch (const Error& error) {
+      note_damaged(error, notices);
+    }
   }
-  check(newest != nullptr, run.folder.string(), ": has no state of step ", step, " or before",
-        states.empty() ? "" : concat(", the oldest is of step ", states.front().step),
-        "; training with --state-hist N keeps the last N states, --recovery-interval saves more "
-        "often than at the end of each epoch");
-  return *newest;
+  const bool has_older = !states.empty() && states.front().step <= step;
+  fail(run.folder.string(), ": has no ", has_older ? "readable " : "", "state of step ", step,
+       " or before",
+       states.empty() || has_older ? "" : concat(", the oldest is of step ", states.front().step),
+       "; training with --state-hist N keeps the last N states, --recovery-interval saves more "
+       "often than at the end of each epoch",
+       first_damage(notices));
 }
 
 }  // namespace fovea

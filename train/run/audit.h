@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/base/notices.h"
 #include "train/run/kept_states.h"
 #include "train/run/run_paths.h"
 
@@ -28,11 +29,17 @@ struct Auditable {
   Stretch steps;  ///< from the state to the last of the fingerprints
   std::int64_t fingerprints = 0;
 };
-/// All of it, in the order of steps. Throws if there is nothing.
-[[nodiscard]] std::vector<Auditable> auditable(const RunPaths& run);
+/// All of it, in the order of steps. States whose headers cannot be read are left out, with a
+/// notice. Throws if there is nothing.
+[[nodiscard]] std::vector<Auditable> auditable(const RunPaths& run, Notices& notices);
 
-/// The newest state of the run at `step` or before: a kept one, or state.safetensors. Throws if
-/// there is none, naming the oldest.
-[[nodiscard]] KeptState state_before(const RunPaths& run, std::int64_t step);
+struct AuditStart {
+  KeptState state;
+  std::string settings;  ///< of the state, as JSON
+};
+/// The newest readable state of the run at `step` or before: a kept one, state.safetensors or that
+/// before an evaluation. Adds a notice for each damaged one. Throws if there is none, naming the
+/// oldest.
+[[nodiscard]] AuditStart state_before(const RunPaths& run, std::int64_t step, Notices& notices);
 
 }  // namespace fovea

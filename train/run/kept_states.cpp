@@ -67,10 +67,13 @@ std::optional<std::int64_t> unevaluated_step(const RunPaths& run) try {
   return {};
 }
 
-std::int64_t saved_step(const fs::path& state) try {
-  return parse_run_progress(value_or(list_safetensors(state).metadata, "progress", "")).step;
-} catch (const std::exception& error) {
-  fail(state.string(), ": its progress cannot be read: ", error.what());
+std::int64_t saved_step(const fs::path& state) {
+  const Metadata metadata = list_safetensors(state).metadata;  // whose errors name the file
+  try {
+    return parse_run_progress(value_or(metadata, "progress", "")).step;
+  } catch (const std::exception& error) {
+    fail(state.string(), ": its progress cannot be read: ", error.what());
+  }
 }
 
 }  // namespace fovea
