@@ -6,7 +6,6 @@
 #include "apps/common/signals.h"
 #include "report/run_report.h"
 #include "train/plan/product_rate.h"
-#include "train/run/kept_states.h"
 #include "train/start/data_origin.h"
 #include "train/start/latent_training.h"
 #include "train/start/new_folder.h"
@@ -22,7 +21,7 @@ RunFolder own_folder(const TrainConfig& config, const Dataset& test,
   const bool continued = resumed.has_value();
   RunFolder folder = continued ? std::move(resumed->own) : RunFolder(config, console);
   const RunPaths& paths = folder.paths();
-  const bool has_state = !last_state(paths).empty();
+  const bool has_state = !state_to_keep(paths, config.request.overwrite).empty();
   check(continued || !has_state, paths.folder.string(),
         ": another run was saved there in the meantime; choose another --output");
   if (!has_state) clear_for_new_run(config.request);

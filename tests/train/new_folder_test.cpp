@@ -56,16 +56,44 @@ TEST_CASE("a state whose link leads nowhere is refused with its target") {
   CHECK(error_of_start(folder.path(), {kResume, kOverwrite}).empty());
 }
 
-TEST_CASE("--overwrite does not replace a run that has a state, whole or damaged") {
-  for (const bool damaged : {false, true}) {
-    CAPTURE(damaged);
+TEST_CASE("--overwrite does not replace a run that has a readable state") {
+  const TemporaryFolder folder;
+  const RunPaths run{folder.path()};
+  save_state_of_new_run(run.state());
+  write_file_atomically(run.weights("last"), "weights");
+  CHECK(contains(error_of_start(folder.path(), {kOverwrite}), "already contains a run"));
+  CHECK(error_of_start(folder.path(), {kOverwrite, kResume}).empty());
+  make_folder(run.kept_states());
+  fs::rename(run.state(), run.kept_state(3));
+  write_file_atomically(run.state(), "cut");
+  for (const std::vector<Setting>& flags :
+       {std::vector<Setting>{kOverwrite}, {kOverwrite, kResume}, {kResume}, {}}) {
+    const std::string error = error_of_start(folder.path(), flags);
+    CHECK(contains(error, run.state().string()));
+    CHECK(contains(error, "--resume " + run.kept_state(3).string() + " --output DIR"));
+    CHECK_FALSE(contains(error, "starts anew"));
+  }
+}
+
+TEST_CASE("a damaged state without another is refused, unless --overwrite gives it up") {
+  for (const bool has_weights : {false, true}) {
+    CAPTURE(has_weights);
     const TemporaryFolder folder;
     const RunPaths run{folder.path()};
-    save_state_of_new_run(run.state());
-    if (damaged) write_file_atomically(run.state(), "cut");
-    write_file_atomically(run.weights("last"), "weights");
-    CHECK(contains(error_of_start(folder.path(), {kOverwrite}), "already contains a run"));
-    CHECK(error_of_start(folder.path(), {kOverwrite, kResume}).empty() != damaged);
+    make_folder(run.kept_states());
+    for (const fs::path& state : {run.state(), run.unevaluated_state(), run.kept_state(3)})
+      write_file_atomically(state, "cut");
+    if (has_weights) write_file_atomically(run.weights("last"), "weights");
+    for (const std::vector<Setting>& flags : {std::vector<Setting>{}, {kResume}}) {
+      const std::string error = error_of_start(folder.path(), flags);
+      CHECK(contains(error, run.state().string()));
+      CHECK(contains(error, "--overwrite removes its states and weights"));
+      CHECK(contains(error, "--initial-checkpoint " + run.weights("last").string()) == has_weights);
+    }
+    CHECK(error_of_start(folder.path(), {kOverwrite}).empty());
+    CHECK(error_of_start(folder.path(), {kOverwrite, kResume}).empty());
+    CHECK(state_to_keep(run, /*overwrite=*/false) == run.state());
+    CHECK(state_to_keep(run, /*overwrite=*/true).empty());
   }
 }
 
@@ -97,7 +125,7 @@ TEST_CASE("a folder of another program is no output, even with --overwrite") {
   }
 }
 
-TEST_CASE("--overwrite removes weights and a dead link, and nothing else") {
+TEST_CASE("--overwrite removes weights, damaged states and a dead link, and nothing else") {
   const TemporaryFolder folder;
   const RunPaths run{folder.path()};
   const std::vector<fs::path> kept{folder / "mine.safetensors", folder / "checkpoint-x.safetensors",
@@ -106,6 +134,9 @@ TEST_CASE("--overwrite removes weights and a dead link, and nothing else") {
   for (const char* name : {"last", "best_ema", "checkpoint-12"})
     write_file_atomically(run.weights(name), "");
   fs::create_symlink("/nowhere", run.state());
+  make_folder(run.kept_states());
+  write_file_atomically(run.kept_state(3), "cut");
+  write_file_atomically(run.unevaluated_state(), "cut");
   RunRequest request;
   request.output = folder.path().string();
   clear_for_new_run(request);
@@ -113,6 +144,7 @@ TEST_CASE("--overwrite removes weights and a dead link, and nothing else") {
   request.overwrite = true;
   clear_for_new_run(request);
   for (const fs::path& file : kept) CHECK(fs::exists(file));
+  CHECK(fs::remove(run.kept_states()));  // which is empty
   CHECK(std::distance(fs::directory_iterator(folder.path()), {}) == std::ssize(kept));
 }
 

@@ -7,9 +7,11 @@
 #include <string_view>
 
 #include "engine/base/error.h"
+#include "engine/base/files.h"
 #include "engine/base/text.h"
 #include "engine/formats/safetensors.h"
 #include "train/run/run_progress.h"
+#include "train/run/run_state.h"
 
 namespace fovea {
 namespace {
@@ -24,6 +26,17 @@ std::optional<std::int64_t> step_of(const fs::path& path) {
   const std::optional<std::int64_t> step = parse_integer(number.substr(5));
   if (!step || RunPaths{}.kept_state(*step).filename() != name) return {};
   return step;
+}
+
+/// Whether a state is whole. Throws if it cannot be opened, which says nothing about its content.
+bool is_readable(const fs::path& state) {
+  const InputFile opened(state);
+  try {
+    static_cast<void>(read_state_config(state));
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
 }
 
 }  // namespace
@@ -55,14 +68,24 @@ fs::path last_state(const RunPaths& run) {
   return kept.empty() ? fs::path() : kept.back().path;
 }
 
+fs::path readable_state(const RunPaths& run) {
+  for (const fs::path& state : {run.unevaluated_state(), run.state()})
+    if (fs::exists(state) && is_readable(state)) return state;
+  const std::vector<KeptState> kept = kept_states(run);
+  const auto newest = std::find_if(kept.rbegin(), kept.rend(),
+                                   [](const auto& state) { return is_readable(state.path); });
+  return newest == kept.rend() ? fs::path() : newest->path;
+}
+
 fs::path present_state(const fs::path& state) {
   const RunPaths run{state.parent_path()};
   return state == run.unevaluated_state() && !fs::exists(state) ? run.state() : state;
 }
 
 std::optional<std::int64_t> unevaluated_step(const RunPaths& run) try {
-  if (!fs::exists(run.unevaluated_state())) return {};
-  return saved_step(run.unevaluated_state());
+  const fs::path state = run.unevaluated_state();
+  if (!fs::exists(state) || !is_readable(state)) return {};
+  return saved_step(state);
 } catch (const Error&) {
   return {};
 }

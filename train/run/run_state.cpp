@@ -58,9 +58,7 @@ SafetensorsFile read_run_state(const std::filesystem::path& path) {
   check(format->second == kFormat, path.string(), ": has format ", format->second, ", expected ",
         kFormat);
   check(value_or(file.metadata, "crc32c", "") == checksum_of(file.tensors, file.metadata),
-        path.string(),
-        ": damaged: its checksum is wrong; the weights files next to it may be intact: ",
-        "--initial-checkpoint starts a new run from one of them");
+        path.string(), ": damaged: its checksum is wrong");
   return file;
 }
 

@@ -15,8 +15,9 @@ void add_fields(Fields& fields, RunRequest& request) {
   g.once("config", &request.config, "JSON file of settings; flags override it").other_names = {"c"};
   g.once("resume", &request.resume,
          "auto: resume if --output has a state, else start; or a state file");
-  g.once("overwrite", &request.overwrite,
-         "start anew in an --output with weights but no state of a run, which are removed");
+  g.once(
+      "overwrite", &request.overwrite,
+      "start anew in an --output with weights but no readable state of a run, which are removed");
   g.once("accept-other-images", &request.other_images,
          "accept a data set other than the one of the saved state or the teacher-logits");
   g.once("eval", &request.eval, "evaluate the weights and exit");

@@ -12,7 +12,7 @@ struct RunRequest {
   std::string output{};       ///< the run's folder; empty: a new one under runs/
   std::string config{};       ///< JSON file of settings
   std::string resume{};       ///< "auto" or a state file
-  bool overwrite = false;     ///< start in a folder that has weights of a run, but no state
+  bool overwrite = false;     ///< start in a folder with weights of a run, but no readable state
   bool verbose = false;       ///< print all settings and their sources
   bool other_images = false;  ///< resume even if the images differ from the recorded ones
   bool eval = false;          ///< evaluate, then exit

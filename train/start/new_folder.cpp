@@ -12,6 +12,7 @@
 #include "engine/base/json.h"
 #include "engine/base/lists.h"
 #include "models/checkpoints/weights_folder.h"
+#include "train/run/kept_states.h"
 #include "train/run/weights_files.h"
 
 namespace fovea {
@@ -39,6 +40,11 @@ fs::path foreign_file(const RunPaths& run) {
 
 }  // namespace
 
+fs::path state_to_keep(const RunPaths& run, bool overwrite) {
+  if (overwrite && readable_state(run).empty()) return {};
+  return last_state(run);
+}
+
 void check_new_folder(const RunRequest& request) {
   const RunPaths run{request.output};
   if (request.output.empty() || !fs::is_directory(run.folder)) return;
@@ -62,7 +68,8 @@ void clear_for_new_run(const RunRequest& request) {
   if (!request.overwrite) return;
   const RunPaths run{request.output};
   for (const fs::path& file : weights_files(run)) fs::remove(file);
-  if (is_dead_link(run.state())) fs::remove(run.state());
+  for (const KeptState& state : kept_states(run)) fs::remove(state.path);
+  for (const fs::path& state : {run.state(), run.unevaluated_state()}) fs::remove(state);
 }
 
 }  // namespace fovea

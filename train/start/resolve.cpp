@@ -10,6 +10,7 @@
 #include "train/run/kept_states.h"
 #include "train/run/run_paths.h"
 #include "train/run/run_state.h"
+#include "train/start/damaged_states.h"
 #include "train/start/latent_training.h"
 #include "train/start/new_folder.h"
 #include "train/start/tasks.h"
@@ -36,10 +37,17 @@ std::vector<Setting> given_settings(const std::vector<Setting>& flags, TaskKind 
   return given;
 }
 
-/// The state in the folder --output; empty if there is none.
+/// The state in the folder --output; empty if there is none to keep.
 fs::path state_in_output(const std::vector<Setting>& given) {
-  const std::string output = setting_text(given, "output");
-  return output.empty() ? fs::path() : last_state({output});
+  RunRequest request;
+  Fields fields;
+  add_fields(fields, request);
+  for (const Setting& setting : given) {
+    if (setting.name != "output" && setting.name != "overwrite") continue;
+    set_field(find_field(fields, setting.name, "flag"), setting.text);
+  }
+  if (request.output.empty()) return {};
+  return state_to_keep({request.output}, request.overwrite);
 }
 
 /// The state selected by --resume, where `own` is that of --output; empty for a new run.
@@ -57,14 +65,26 @@ fs::path find_state(const std::vector<Setting>& given, const fs::path& own) {
   return state;
 }
 
+/// Throws, as --output has the state `own` and nothing continues it.
+[[noreturn]] void refuse_folder_of_run(const RunRequest& request, const fs::path& own) {
+  const char* const overwrite =
+      request.overwrite ? "; --overwrite is for folders without a readable state" : "";
+  try {
+    static_cast<void>(read_state_config(own));
+  } catch (const Error& error) {
+    fail("--output: ", error.what(), help_with_damaged_state({request.output}), overwrite);
+  }
+  fail("--output: ", request.output,
+       " already contains a run; --resume auto continues it, another --output starts a new one",
+       overwrite);
+}
+
 /// Throws if --output, with the state `own`, holds another run than that of `state`, or files that
 /// a run would replace. An evaluation writes nothing there.
 void check_output(const RunRequest& request, const fs::path& own, const fs::path& state) {
   if (request.eval) return;
   if (own.empty()) return check_new_folder(request);
-  check(!state.empty(), "--output: ", request.output,
-        " already contains a run; --resume auto continues it, another --output starts a new one",
-        request.overwrite ? "; --overwrite is for folders without a state" : "");
+  if (state.empty()) refuse_folder_of_run(request, own);
   const RunPaths run{request.output};  // whose states another process may replace meanwhile
   const auto is = [&](const fs::path& path) {
     return fs::weakly_canonical(path) == fs::weakly_canonical(state);
@@ -138,10 +158,14 @@ StartingPoint start_of(const TrainConfig& saved) {
 /// The settings of a state, which another run may replace meanwhile.
 std::string settings_of_state(const fs::path& state) try {
   return read_state_config(state);
-} catch (const Error&) {
+} catch (const Error& error) {
   const fs::path later = present_state(state);
-  if (later == state) throw;
-  return read_state_config(later);
+  if (later != state) return read_state_config(later);
+  const RunPaths run{run_of_state(state)};
+  const bool is_of_run =
+      state == run.state() || state == run.unevaluated_state() || is_kept_state(state);
+  if (!is_of_run) throw;
+  fail(error.what(), help_with_damaged_state(run));
 }
 
 ResolvedRun saved_run(const fs::path& state, TaskKind task) {
@@ -151,6 +175,7 @@ ResolvedRun saved_run(const fs::path& state, TaskKind task) {
   run.start = start_of(run.config);
   run.state = state;
   run.step_before = step_size(run.config);
+  run.notices.add_new(note_of_later_state(state));
   return run;
 }
 
