@@ -67,8 +67,8 @@ Metadata origin_of(const EncodeRequest& r, const Dataset& images) {
   list.add(format_image_list(image_list(images)));
   Metadata origin{{"images", list.finish()}};
   if (r.precision != "f32") origin["precision"] = r.precision;
-  if (r.data.exif_orientation != ExifOrientation::ignore) {
-    origin["exif_orientation"] = name_of(r.data.exif_orientation);
+  if (images.exif_orientation() != ExifOrientation::ignore) {
+    origin["exif_orientation"] = name_of(images.exif_orientation());
   }
   return origin;
 }

@@ -37,7 +37,7 @@ WeightsInfo weights_info(const TrainConfig& config, const Trainer& trainer) {
   info.classes = dataset.class_names();
   info.normalization = config.run.normalization;
   info.crop = config.evaluation.crop;
-  info.exif_orientation = config.data.exif_orientation;
+  info.exif_orientation = dataset.exif_orientation();
   info.latents = latents_of(dataset, trainer.task());
   info.process = trainer.task().process;
   info.held_out = held_out_part(config, *trainer.data().test);

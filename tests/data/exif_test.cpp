@@ -144,14 +144,23 @@ TEST_CASE("a pack of turned pictures shows them turned, whatever its reader asks
     how.as_pixels = as_pixels;
     write_pack(folder / "train.pack", *open_dataset(options, Split::train), how);
     const auto packed = open_dataset(photographs(folder.path(), "pack"), Split::train);
+    CHECK(packed->exif_orientation() == ExifOrientation::apply);  // as weights trained on it have
     CHECK(packed->get(0).image == displayed(numbered_image(0), 6));
     CHECK(packed->get(1).image == numbered_image(1));
     CHECK(verify_dataset(*packed).empty());
   }
+  make_folder(folder / "again");
+  write_pack(folder / "train.pack", *open_dataset(options, Split::train), {});
+  write_pack(folder / "again/train.pack",
+             *open_dataset(photographs(folder.path(), "pack"), Split::train), {});
+  const auto again = open_dataset(photographs(folder / "again", "pack"), Split::train);
+  CHECK(again->get(0).image == displayed(numbered_image(0), 6));  // a pack of a pack
+
   options.exif_orientation = ExifOrientation::ignore;
   write_pack(folder / "train.pack", *open_dataset(options, Split::train), {});
   DatasetOptions reading = photographs(folder.path(), "pack");
   CHECK(open_dataset(reading, Split::train)->get(0).image == numbered_image(0));
+  CHECK(open_dataset(reading, Split::train)->exif_orientation() == ExifOrientation::ignore);
   reading.exif_orientation = ExifOrientation::apply;
   CHECK(open_dataset(reading, Split::train)->get(0).image == displayed(numbered_image(0), 6));
   CHECK(verify_dataset(*open_dataset(reading, Split::train)).empty());

@@ -8,10 +8,12 @@ Prints a line for each check; exits 1 if something failed.
 import csv
 import json
 import resource
+import struct
 import sys
+import zlib
 
 from checks import Checks, build_of
-from formats import plain_png
+from formats import plain_png, read_safetensors
 from small_data import small_coco, small_depth
 from tiny_training import tiny_model
 
@@ -94,6 +96,27 @@ def check_depth(checks):
                 "rmse" not in found["results"][0], done)
 
 
+def turned(picture, orientation):
+    """The file of a picture with an EXIF orientation."""
+    chunk = b"eXIf" + struct.pack(">2sHIHHHIHHI", b"MM", 42, 8, 1, 0x0112, 3, 1, orientation, 0, 0)
+    return picture[:33] + struct.pack(">I", len(chunk) - 4) + chunk + struct.pack(">I", zlib.crc32(chunk)) + picture[33:]
+
+
+def check_turned_packs(checks):
+    """Weights know that the pictures of their pack were turned, also where it stores no files."""
+    data = checks.folder / "turned"
+    for k in range(8):
+        for folder in ("train/a", "train/b", "val/a", "val/b"):
+            (data / folder).mkdir(parents=True, exist_ok=True)
+            (data / folder / f"{k}.png").write_bytes(turned(plain_png(9 * k, 99, 9), 6))
+    for store in ("files", "pixels"):
+        packs, run = checks.folder / f"packs of {store}", checks.folder / f"on {store}"
+        checks.must_run("pack", "--data-dir", data, "--output", packs, "--store", store, "--exif-orientation", "apply")
+        done = train(checks, "train_cifar", "pack", packs, run)
+        metadata = read_safetensors(run / "last.safetensors")[1] if done.returncode == 0 else {}
+        checks.that(f"weights trained on a pack of turned {store} say that they are", metadata.get("exif_orientation") == "apply", done)
+
+
 def limit_memory():
     resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
 
@@ -111,6 +134,7 @@ def main():
         check_boxes(checks)
         check_no_objects(checks)
         check_depth(checks)
+        check_turned_packs(checks)
         check_long_picture(checks)
         return checks.exit_code()
 

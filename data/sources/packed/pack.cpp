@@ -50,6 +50,7 @@ pack::Blob make_blob(const Dataset& dataset, std::int64_t index, const PackOptio
   blob.width = static_cast<std::uint32_t>(image.width);
   blob.height = static_cast<std::uint32_t>(image.height);
   blob.label = static_cast<std::uint32_t>(sample.label);
+  blob.orientation = dataset.exif_orientation();
   const std::optional<std::string> file = dataset.file(index);
   if (options.as_pixels || (!file && wanted == size)) {
     require_rgb8(image, "pack");
@@ -57,7 +58,6 @@ pack::Blob make_blob(const Dataset& dataset, std::int64_t index, const PackOptio
     blob.bytes.assign(image.pixels.begin(), image.pixels.end());
   } else if (wanted == size) {
     blob.bytes = *file;
-    blob.orientation = dataset.exif_orientation();
   } else {
     JpegOptions jpeg;
     jpeg.quality = options.quality;
@@ -79,8 +79,14 @@ PackDataset::PackDataset(const DatasetOptions& options, Split split)
     : FileDataset(options.exif_orientation),
       path_(require_pack(options, split)),
       file_(path_),
-      contents_(pack::read_contents(file_, path_.string())) {
+      contents_(pack::read_contents(file_, path_.string())),
+      is_turned_(std::ranges::any_of(contents_.entries,
+                                     [](const auto& stored) { return stored.turned == 1; })) {
   check(size() > 0, path_.string(), ": contains no images");
+}
+
+ExifOrientation PackDataset::exif_orientation() const {
+  return is_turned_ ? ExifOrientation::apply : FileDataset::exif_orientation();
 }
 
 const pack::ImageEntry& PackDataset::entry(std::int64_t index) const {

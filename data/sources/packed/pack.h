@@ -29,6 +29,8 @@ class PackDataset : public FileDataset {
   [[nodiscard]] std::int64_t label(std::int64_t index) const override { return entry(index).label; }
   [[nodiscard]] std::optional<std::string> file(std::int64_t index) const override;
   void verify(std::int64_t index) const override;  ///< including its checksum
+  /// Pictures that the pack's maker turned stay so, whatever its reader asks for.
+  [[nodiscard]] ExifOrientation exif_orientation() const override;
   [[nodiscard]] std::string describe(std::int64_t index) const override;
   /// A pack stores no names: the checksum of the image's bytes takes the place of one.
   void list_entry(std::int64_t index, ListEntry& list) const override;
@@ -46,6 +48,7 @@ class PackDataset : public FileDataset {
   std::filesystem::path path_;
   InputFile file_;
   pack::Contents contents_;
+  bool is_turned_;  ///< some of its pictures are
 };
 
 /// options.train_split or val_split below data_dir, by default train.pack or val.pack. Empty if

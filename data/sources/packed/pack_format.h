@@ -34,7 +34,7 @@ struct ImageEntry {
   std::uint32_t label = 0;
   std::uint32_t crc = 0;  ///< crc32c of the image's bytes
   Encoding encoding = Encoding::file;
-  std::uint32_t turned = 0;  ///< 1: width and height are those after the file's EXIF orientation
+  std::uint32_t turned = 0;  ///< 1: width and height are those after its file's EXIF orientation
   [[nodiscard]] ExifOrientation orientation() const {
     return turned == 1 ? ExifOrientation::apply : ExifOrientation::ignore;
   }
@@ -58,7 +58,7 @@ struct Blob {
   std::string bytes;
   std::uint32_t width = 0, height = 0, label = 0;
   Encoding encoding = Encoding::file;
-  ExifOrientation orientation = ExifOrientation::ignore;  ///< of a file copied unchanged
+  ExifOrientation orientation = ExifOrientation::ignore;  ///< how it was read from its file
 };
 
 /// Writes a pack sequentially through `append`.
