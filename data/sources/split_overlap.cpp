@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "data/sources/boxes/detection_set.h"
 #include "engine/base/error.h"
@@ -15,7 +17,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMostCompared = 32;
+constexpr std::size_t kMostCompared = 32;  // test pictures
+constexpr std::size_t kMostAlike = 8;      // training pictures for each of them and each key
 
 bool is_same(const fs::path& a, const fs::path& b) {
   std::error_code error;
@@ -44,13 +47,55 @@ std::vector<std::string> keys_of(const Dataset& dataset, std::int64_t index) {
   return keys;
 }
 
-bool is_same(const Dataset& a, std::int64_t in_a, const Dataset& b, std::int64_t in_b) {
-  try {
-    const std::optional<std::string> bytes = a.file(in_a);
-    return bytes && bytes == b.file(in_b);
-  } catch (const Error&) {  // reported when its pixels are needed
-    return false;
+using Indices = std::vector<std::int64_t>;
+
+/// The training pictures under each key, the first few of them.
+std::map<std::string, Indices> indices_by_key(const Dataset& train) {
+  std::map<std::string, Indices> known;
+  for (std::int64_t i = 0; i < train.size(); ++i) {
+    for (const std::string& key : keys_of(train, i)) {
+      Indices& alike = known[key];
+      if (alike.size() < kMostAlike) alike.push_back(i);
+    }
   }
+  return known;
+}
+
+/// A test picture, and the training pictures that have one of its keys.
+struct Suspect {
+  std::int64_t test = 0;
+  Indices train{};
+};
+
+std::vector<Suspect> suspects_in(const Dataset& test, const Dataset& train) {
+  const std::map<std::string, Indices> known = indices_by_key(train);
+  std::vector<Suspect> suspects;
+  for (std::int64_t i = 0; i < test.size(); ++i) {
+    Suspect suspect{i};
+    for (const std::string& key : keys_of(test, i)) {
+      const auto found = known.find(key);
+      if (found == known.end()) continue;
+      suspect.train.insert(suspect.train.end(), found->second.begin(), found->second.end());
+    }
+    if (!suspect.train.empty()) suspects.push_back(std::move(suspect));
+  }
+  return suspects;
+}
+
+/// The bytes of a picture's file. One that cannot be read is reported when its pixels are needed.
+std::optional<std::string> readable_file(const Dataset& dataset, std::int64_t index) {
+  try {
+    return dataset.file(index);
+  } catch (const Error&) {
+    return {};
+  }
+}
+
+bool is_trained_on(const Suspect& suspect, const Dataset& test, const Dataset& train) {
+  const std::optional<std::string> bytes = readable_file(test, suspect.test);
+  return bytes && std::ranges::any_of(suspect.train, [&](std::int64_t i) {
+           return readable_file(train, i) == bytes;
+         });
 }
 
 /// Every so many of the entries, at most `most`.
@@ -65,27 +110,15 @@ std::vector<Entry> sampled(const std::vector<Entry>& all, std::size_t most) {
 }  // namespace
 
 std::string split_overlap_notice(const Dataset& test, const Dataset& train) {
-  std::map<std::string, std::int64_t> known;
-  for (std::int64_t i = 0; i < train.size(); ++i)
-    for (const std::string& key : keys_of(train, i)) known.emplace(key, i);
-  std::vector<std::pair<std::int64_t, std::int64_t>> alike;
-  for (std::int64_t i = 0; i < test.size(); ++i) {
-    for (const std::string& key : keys_of(test, i)) {
-      const auto found = known.find(key);
-      if (found == known.end()) continue;
-      alike.emplace_back(i, found->second);
-      break;
-    }
-  }
-  const auto compared = sampled(alike, kMostCompared);
+  const std::vector<Suspect> suspects = suspects_in(test, train);
+  const std::vector<Suspect> compared = sampled(suspects, kMostCompared);
   const auto same = std::ranges::count_if(
-      compared, [&](const auto& pair) { return is_same(test, pair.first, train, pair.second); });
+      compared, [&](const Suspect& suspect) { return is_trained_on(suspect, test, train); });
   if (same == 0) return {};
-  const std::string of_compared =
-      compared.size() == alike.size() ? "" : concat(" of ", compared.size(), " compared");
-  return concat(same, of_compared, " of the ", test.size(), " test pictures ",
-                same == 1 ? "is" : "are", " also training images, so the evaluation includes ",
-                "images that were trained on");
+  const bool are_all = compared.size() == suspects.size();
+  return concat(are_all ? "" : "at least ", same, " of ", test.size(), " test pictures ",
+                same == 1 ? "is also a training picture" : "are also training pictures",
+                are_all ? "" : concat(" (", compared.size(), " were compared)"));
 }
 
 std::string split_overlap_notice(const fs::path& root, const FolderIndex& index,

@@ -131,8 +131,8 @@ TEST_CASE("training pictures among the test pictures of pairs are told") {
   write_pair(folder / "val", "room/2", 7);  // another picture of that name
   const auto train = open_pairs(folder.path(), Split::train),
              test = open_pairs(folder.path(), Split::test);
-  CHECK(split_overlap_notice(*test, *train).starts_with("1 of the 2 test pictures is also"));
-  CHECK(split_overlap_notice(*test, *test).starts_with("2 of the 2 test pictures are also"));
+  CHECK(split_overlap_notice(*test, *train).starts_with("1 of 2 test pictures is also"));
+  CHECK(split_overlap_notice(*test, *test).starts_with("2 of 2 test pictures are also"));
 }
 
 TEST_CASE("pairs that do not fit are refused") {

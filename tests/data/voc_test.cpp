@@ -143,8 +143,7 @@ TEST_CASE("pictures that both lists of VOC have are told") {
   data.list("val", "p3\np1\n");
   CHECK(split_overlap_notice(*open_dataset(data.options, Split::test),
                              *open_dataset(data.options, Split::train)) ==
-        "1 of the 2 test pictures is also training images, so the evaluation includes images that "
-        "were trained on");
+        "1 of 2 test pictures is also a training picture");
 }
 
 TEST_CASE("with a test list VOC trains on trainval; other lists are named by flags") {

@@ -52,7 +52,7 @@ def check_boxes(checks):
     done = train(checks, "train_detection", "coco", data, run, "--num-queries", "1")
     checks.that("crowds of the test images, queries and pictures of both parts are noted before training", all(
         word in done.stdout for word in ("test images: 8 of 16 objects are crowds", "have over 1 objects; --num-queries 2",
-                                         "test pictures are also training images")), done)
+                                         "test pictures are also training pictures")), done)
     done, found = evaluate(checks, run)
     checks.that("evaluate keeps its notes in the JSON", any("8 of 16 objects are crowds" in n for n in found.get("notes", [])), done)
     sound = sum(c["objects"] for c in found["results"][0].get("categories", []))
