@@ -97,6 +97,7 @@ void read_data_of_run(LoadedModel& loaded) {
     const std::string settings = read_file(run.config());
     const TrainConfig config = saved_config(settings, run.config().string());
     loaded.data = dataset_options(config);
+    loaded.test_list = test_list_in(settings);
     const DatasetOptions as_given{.data_dir = parse_json(settings).value("data-dir", "")};
     loaded.data_note =
         note_of_folder(data_folder(as_given), data_folder_in(settings), data_folder(config.data));

@@ -44,6 +44,7 @@ struct LoadedModel {
   std::filesystem::path weights;
   bool names_classes = true;  ///< false: info.classes are placeholders "class 0", ...
   DatasetOptions data;        ///< the data set of the weights' run
+  std::string test_list;      ///< the digest of its test images; empty if it is not known
   std::string data_error;     ///< why `data` cannot be read; empty if they can
   std::string data_note;  ///< which folder a relative one of the run means; empty if it is clear
   std::vector<std::string> notices;  ///< messages for the user

@@ -77,7 +77,7 @@ void evaluate_models(EvaluationSession& session) {
     const MatchedImages shown = request.open_images(trained);
     if (!request.logits.empty()) which_images = request.logits_metadata(trained, shown);
     session.note(shown.images->notice());
-    session.note(request.held_out_note(trained, *shown.own));
+    session.note(request.other_images_note(trained, *shown.images));
     session.note(match_notice(trained.classes(), shown.data, shown.match));
     const auto folder = output_folder(session, trained, folders);
     const EvaluatedModel& model = models.emplace_back(evaluate_classifier(session, trained, shown));

@@ -61,7 +61,7 @@ EvaluatedDepth evaluate_depth_model(EvaluationSession& session, const LoadedMode
   require_depths(*images, protocols);
   session.note(images->notice());
   session.note(orientation_notice(*images));
-  session.note(request.held_out_note(trained, *images));
+  session.note(request.other_images_note(trained, *images));
   const EvaluateOptions options = session.options(trained, images->size());
   auto& model = model_as<DepthTransformer>(*trained.model);
   EvaluatedDepth evaluated{.checkpoint = trained.weights.string(),

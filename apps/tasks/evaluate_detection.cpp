@@ -69,7 +69,7 @@ EvaluatedDetector evaluate_detector(EvaluationSession& session, const LoadedMode
   const auto images = require_boxes(open_dataset(request.images_of(trained), split), "evaluate");
   require_classes_of(trained, *images);
   session.note(images->notice());
-  session.note(request.held_out_note(trained, *images));
+  session.note(request.other_images_note(trained, *images));
   const std::optional<std::filesystem::path> folder =
       request.output.empty() ? session.own_folder(trained) : request.output;
   session.note(orientation_notice(*images));

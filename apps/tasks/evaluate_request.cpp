@@ -100,6 +100,10 @@ TaskKind EvaluateRequest::task() const {
   return task_of(first);
 }
 
+bool EvaluateRequest::names_split() const {
+  return !data.val_split.empty() || !data.val_labels.empty() || !data.val_annotations.empty();
+}
+
 /// If only the location differs from the run's, the held-out part is the same fraction, unless a
 /// split is given: the rest was used for training.
 DatasetOptions EvaluateRequest::images_of(const LoadedModel& trained) const {
@@ -108,8 +112,6 @@ DatasetOptions EvaluateRequest::images_of(const LoadedModel& trained) const {
   check(!same_set || trained.data_error.empty(), trained.data_error,
         "; so the images that the run held out are not known; correct the file");
   const bool same_place = data.name.empty() && data_dir.empty();
-  const bool names_split =
-      !data.val_split.empty() || !data.val_labels.empty() || !data.val_annotations.empty();
   DatasetOptions options = data;
   if (options.name.empty()) options.name = trained.info.dataset;
   check(!options.name.empty(), trained.weights.string(),
@@ -117,7 +119,7 @@ DatasetOptions EvaluateRequest::images_of(const LoadedModel& trained) const {
   options.data_dir = same_place ? own.data_dir : std::filesystem::path(data_dir);
   options.class_map = class_map;
   options.exif_orientation = trained.info.exif_orientation;
-  options.val_fraction = val_fraction.value_or(same_set && !names_split ? own.val_fraction : 0);
+  options.val_fraction = val_fraction.value_or(same_set && !names_split() ? own.val_fraction : 0);
   options.val_rule = own.val_rule;
   options.val_seed = own.val_seed;
   options.scene_side = own.scene_side;
@@ -146,14 +148,21 @@ MatchedImages EvaluateRequest::open_images(const LoadedModel& trained) const {
                       trained.classes(), !options.class_map.empty(), trained.weights.string());
 }
 
-std::string EvaluateRequest::held_out_note(const LoadedModel& trained,
-                                           const Dataset& images) const {
-  const std::optional<HeldOut>& held = trained.info.held_out;
-  const bool are_held_out = held && split == "val" && images_of(trained).val_fraction > 0;
+std::string EvaluateRequest::other_images_note(const LoadedModel& trained,
+                                               const Dataset& images) const {
   const bool are_all = data.classes.empty() && trained.data.classes.empty();
-  if (!are_held_out || !are_all || list_digest(images) == held->list) return {};
-  return concat("the ", images.size(), " images held out here are not those of the training run: ",
-                "the data or --val-fraction differ, and it may have trained on some of them");
+  if (split != "val" || !are_all) return {};
+  const std::optional<HeldOut>& held = trained.info.held_out;
+  if (held && images_of(trained).val_fraction > 0) {
+    if (list_digest(images) == held->list) return {};
+    return concat(
+        "the ", images.size(), " images held out here are not those of the training ",
+        "run: the data or --val-fraction differ, and it may have trained on some of them");
+  }
+  const bool are_runs = data.name.empty() && data_dir.empty() && !val_fraction && !names_split();
+  if (!are_runs || trained.test_list.empty() || list_digest(images) == trained.test_list) return {};
+  return concat("the ", images.size(), " validation images are not those of the training run: ",
+                "some were added, removed or renamed since");
 }
 
 Metadata EvaluateRequest::logits_metadata(const LoadedModel& trained,

@@ -39,9 +39,12 @@ struct EvaluateRequest {
   /// Opens the images of the split, from the given data set or the checkpoint's own, matched with
   /// the checkpoint's class names.
   [[nodiscard]] MatchedImages open_images(const LoadedModel& trained) const;
-  /// A note if these images should be those that the checkpoint's run held out, but are not; "" if
-  /// they are, or need not be.
-  [[nodiscard]] std::string held_out_note(const LoadedModel& trained, const Dataset& images) const;
+  /// Whether flags choose the validation images: their split, labels or annotations.
+  [[nodiscard]] bool names_split() const;
+  /// A note if these images should be those that the checkpoint's run validated on, but are not; ""
+  /// if they are, or need not be.
+  [[nodiscard]] std::string other_images_note(const LoadedModel& trained,
+                                              const Dataset& images) const;
   /// Metadata that identifies the images of a logits file; `shown` are those of open_images().
   [[nodiscard]] Metadata logits_metadata(const LoadedModel& trained,
                                          const MatchedImages& shown) const;

@@ -189,10 +189,11 @@ TEST_CASE("a relative data folder means the one of the training, and a note says
   const TemporaryFolder folder;
   std::filesystem::create_directories(folder / "data");
   const std::string there = (folder / "data").string();
-  const json about{{"data", {{"folder", there}}}};
+  const json about{{"data", {{"folder", there}, {"test-list", "digest"}}}};
   json settings{{"dataset", "folder"}, {"data-dir", "no/such/data"}, {"about", about}};
   const LoadedModel loaded = load_run(folder, settings.dump());
   CHECK(loaded.data.data_dir == there);
+  CHECK(loaded.test_list == "digest");
   CHECK(contains(loaded.data_note, "the images are those of " + there));
   settings["data-dir"] = there;
   CHECK(load_run(folder, settings.dump()).data_note.empty());

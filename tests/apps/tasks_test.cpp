@@ -103,16 +103,40 @@ TEST_CASE("a note reports held-out images that differ from those of the training
   const Builtin images(Split::test, {.test_size = 20});
   LoadedModel trained = trained_on_a();
   EvaluateRequest request;
-  CHECK(request.held_out_note(trained, images).empty());  // of an earlier version
+  CHECK(request.other_images_note(trained, images).empty());  // of an earlier version
   trained.info.held_out = HeldOut{{0.2, HoldOutRule::name, 7}, list_digest(images)};
-  CHECK(request.held_out_note(trained, images).empty());
+  CHECK(request.other_images_note(trained, images).empty());
   trained.info.held_out->list = "another";
-  CHECK(contains(request.held_out_note(trained, images), "the 20 images held out here are not"));
+  CHECK(
+      contains(request.other_images_note(trained, images), "the 20 images held out here are not"));
   request.data.val_split = "v";
-  CHECK(request.held_out_note(trained, images).empty());
+  CHECK(request.other_images_note(trained, images).empty());
   request = {};
   request.split = "train";
-  CHECK(request.held_out_note(trained, images).empty());
+  CHECK(request.other_images_note(trained, images).empty());
+}
+
+TEST_CASE("a note reports validation images that differ from those of the training") {
+  const Builtin images(Split::test, {.test_size = 20});
+  LoadedModel trained = trained_on_a();
+  trained.data.val_fraction = 0;
+  const auto note = [&](const EvaluateRequest& request) {
+    return request.other_images_note(trained, images);
+  };
+  CHECK(note({}).empty());  // a run of an earlier version
+  trained.test_list = list_digest(images);
+  CHECK(note({}).empty());
+  trained.test_list = "another";
+  CHECK(note({}) ==
+        "the 20 validation images are not those of the training run: some were added, removed or "
+        "renamed since");
+  EvaluateRequest of_others, elsewhere, of_split, of_training;
+  of_others.data.name = "cifar10";
+  elsewhere.data_dir = "/b";
+  of_split.data.val_split = "w";
+  of_training.split = "train";
+  for (const EvaluateRequest& chosen : {of_others, elsewhere, of_split, of_training})
+    CHECK(note(chosen).empty());
 }
 
 TEST_CASE("a run that held out nothing is evaluated on its own splits") {

@@ -131,6 +131,11 @@ def evaluations_that_fail(table):
     for name in ("last", "best"):
         same = (run / f"{name}.safetensors").read_bytes() == (whole / f"{name}.safetensors").read_bytes()
         table.that(f"{name} is that of a run whose evaluation did not fail", same)
+    kept = table.run("evaluate", run)
+    next(iter(pictures)).unlink()
+    done = table.run("evaluate", run)
+    table.that("evaluate says that validation pictures are not those of training", "not those of the training" in done.stdout and
+               "not those of" not in kept.stdout, done)
 
 
 def elsewhere(table):

@@ -85,6 +85,8 @@ TEST_CASE("a relative data folder is found from elsewhere, as long as it exists"
   }
   CHECK(contains(settings, "\"data-dir\": \"pictures\""));
   CHECK(data_folder_in(settings) == (folder / "there/pictures").string());
+  CHECK(test_list_in(settings) ==
+        list_digest(*held_out_images(config_on(folder / "there/pictures"))));
   const WorkingFolder here(folder / "here");
   CHECK(saved_config(settings, "config.json").data.data_dir == folder / "there/pictures");
   fs::remove_all(folder / "there");
@@ -100,6 +102,7 @@ TEST_CASE("an absolute data folder stays, and drawn data have none") {
   const TrainConfig drawn = config_for(TaskKind::classification);
   CHECK(data_folder_in(settings_with_origin(drawn, *held_out_images(drawn))).empty());
   CHECK(data_folder_in("{}").empty());
+  CHECK(test_list_in("{}").empty());
   CHECK(data_folder_in("[").empty());
 }
 

@@ -47,6 +47,14 @@ std::shared_ptr<const Dataset> same_part(const TrainConfig& config, const HeldOu
   return nullptr;
 }
 
+/// What settings_with_origin() wrote under a key; "" if it did not.
+std::string about_data(const char* key, std::string_view settings) {
+  const json all = parse_json(settings);
+  const json::json_pointer place = json::json_pointer("/about/data") / key;
+  if (!all.is_object() || !all.contains(place) || !all.at(place).is_string()) return {};
+  return all.at(place).get<std::string>();
+}
+
 }  // namespace
 
 std::string settings_with_origin(const TrainConfig& config, const Dataset& test) {
@@ -57,12 +65,9 @@ std::string settings_with_origin(const TrainConfig& config, const Dataset& test)
   return to_json(fields_of(copy), json_text(json{{"data", data}}));
 }
 
-std::string data_folder_in(std::string_view settings) {
-  const json all = parse_json(settings);
-  const json::json_pointer place("/about/data/folder");
-  if (!all.is_object() || !all.contains(place) || !all.at(place).is_string()) return {};
-  return all.at(place).get<std::string>();
-}
+std::string data_folder_in(std::string_view settings) { return about_data("folder", settings); }
+
+std::string test_list_in(std::string_view settings) { return about_data("test-list", settings); }
 
 void find_data_folder(std::string_view settings, TrainConfig& config) {
   if (data_folder(config.data).is_absolute()) return;

@@ -20,6 +20,9 @@ namespace fovea {
 /// The absolute folder in such a text; "" if there is none.
 [[nodiscard]] std::string data_folder_in(std::string_view settings);
 
+/// The digest of the list of test images in such a text; "" if there is none.
+[[nodiscard]] std::string test_list_in(std::string_view settings);
+
 /// Makes a relative --data-dir the folder in `settings`, the text of the same run, if that exists.
 void find_data_folder(std::string_view settings, TrainConfig& config);
 
