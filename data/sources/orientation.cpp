@@ -23,7 +23,7 @@ bool is_turned(const Dataset& images, std::int64_t index) {
 
 }  // namespace
 
-std::string orientation_notice(const Dataset& images) {
+std::string orientation_notice(const Dataset& images, const std::string& what) {
   constexpr std::int64_t most = 64;
   if (images.exif_orientation() == ExifOrientation::apply) return {};
   const std::int64_t looked_at = std::min(images.size(), most);
@@ -31,11 +31,8 @@ std::string orientation_notice(const Dataset& images) {
   for (std::int64_t i = 0; i < looked_at; ++i)
     turned += is_turned(images, i * images.size() / looked_at) ? 1 : 0;
   if (turned == 0) return {};
-  const std::string sampled =
-      looked_at == images.size() ? " images" : concat(" images looked at, of ", images.size(), ",");
-  return concat(turned, " of ", looked_at, sampled, turned == 1 ? " has" : " have",
-                " an EXIF orientation, which is ignored; --exif-orientation apply turns them, for ",
-                "boxes or depths of the turned picture");
+  return concat(turned, " of ", looked_at, looked_at < images.size() ? " sampled " : " ", what,
+                turned == 1 ? " ignores" : " ignore", " EXIF rotation (--exif-orientation)");
 }
 
 std::string orientation_cause(const Dataset& images, std::int64_t index, ImageSize found,

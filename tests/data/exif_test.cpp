@@ -124,13 +124,30 @@ TEST_CASE("turned pictures of a set are counted, and turned on request") {
   DatasetOptions options = photographs(folder.path(), "folder");
   const auto ignoring = open_dataset(options, Split::train);
   CHECK(ignoring->get(0).image == numbered_image(0));
-  CHECK(orientation_notice(*ignoring).starts_with(
-      "1 of 4 images has an EXIF orientation, which is ignored; --exif-orientation apply"));
+  CHECK(orientation_notice(*ignoring, "training images") ==
+        "1 of 4 training images ignores EXIF rotation (--exif-orientation)");
   options.exif_orientation = ExifOrientation::apply;
   options.fraction = 0.9;  // a subset says the same as the whole
   const auto applying = open_dataset(options, Split::train);
   CHECK(applying->get(0).image == displayed(numbered_image(0), 6));
   CHECK(orientation_notice(*applying).empty());
+}
+
+TEST_CASE("a note about turned pictures fits a screen of 80 columns") {
+  const TemporaryFolder folder;
+  for (int i = 0; i < 70; ++i) {
+    const fs::path picture = fs::path("a") / (std::to_string(i) + ".png");
+    for (const char* const split : {"train", "val"}) {
+      fs::create_directories(folder.path() / split / "a");
+      write_file_atomically(folder.path() / split / picture, turned_png(Image(2, 3), 6));
+    }
+  }
+  const auto set = open_dataset(photographs(folder.path(), "folder"), Split::train);
+  const std::string line = "note: " + orientation_notice(*set, "training images");
+  CHECK(
+      line.ends_with("64 of 64 sampled training images ignore EXIF rotation "
+                     "(--exif-orientation)"));
+  CHECK(line.size() <= 80);
 }
 
 TEST_CASE("a pack of turned pictures shows them turned, whatever its reader asks for") {

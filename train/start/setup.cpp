@@ -114,11 +114,8 @@ Notices data_notices(const TrainConfig& config, const Datasets& data) {
   if (dataset_options(config).labelled) notices.add_new(untrained_labels_notice(data));
   if (!task_info(config).has_targets) return notices;
   notices.add_new(split_overlap_notice(*data.test, *data.train));
-  for (const auto& [name, part] :
-       {std::pair("training images: ", data.train), std::pair("test images: ", data.test)}) {
-    const std::string notice = orientation_notice(*part);
-    if (!notice.empty()) notices.add(name, notice);
-  }
+  notices.add_new(orientation_notice(*data.train, "training images"));
+  notices.add_new(orientation_notice(*data.test, "test images"));
   return notices;
 }
 
