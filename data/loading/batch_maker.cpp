@@ -15,6 +15,15 @@ namespace {
 
 constexpr std::uint64_t kAugmentStream = 0x6175676D656E74;  // "augment"
 
+/// Throws for an image that is so long that padding the whole batch to it takes too much memory.
+void require_paddable(ImageSize size) {
+  constexpr std::int64_t kLongest = 10'664;  // what detr_moves() leaves of a very long one
+  if (std::max(size.height, size.width) <= kLongest) return;
+  throw ImageError("is " + to_string(size) + " (height x width), but images that are padded to " +
+                   "the size of others have at most " + std::to_string(kLongest) +
+                   " pixels a side");
+}
+
 /// The first image of a shard in a batch of `count` images.
 std::int64_t shard_begin(const ShardOptions& options, std::int64_t count, std::int64_t shard) {
   const std::int64_t units = count / options.multiple;
@@ -93,7 +102,9 @@ void BatchMaker::add_sample(BatchRows& rows, const Draw& draw) const {
 Sample BatchMaker::place(std::int64_t index, Rng& rng) const try {
   Sample sample = read(index, rng);
   try {
-    return pipeline_.place(std::move(sample), rng);
+    sample = pipeline_.place(std::move(sample), rng);
+    if (options_.rows.pad_multiple > 0) require_paddable(sample.image.size());
+    return sample;
   } catch (const ImageError& error) {  // of a picture that steps do not know by name
     throw ImageError(dataset_->describe(index) + ": " + error.what());
   }

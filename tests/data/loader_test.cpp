@@ -322,4 +322,22 @@ TEST_CASE("a picture that a step refuses or memory does not hold is broken alone
         "image 2: takes more memory than there is");
 }
 
+TEST_CASE("a picture of 2 x 30,000 that is kept is broken alone: others are not padded to it") {
+  Pipeline long_picture;
+  long_picture.steps.emplace_back([](Sample sample, Rng&) {
+    if (sample.label == 2) sample.image = Image(2, 30'000);
+    return sample;
+  });
+  LoaderOptions dropping = evaluation_loader_options(6, 0);
+  dropping.bad_images.then = OnBadImage::drop;
+  dropping.rows.pad_multiple = 1;
+  Loader loader(std::make_shared<LevelImages>(6), long_picture, dropping);
+  const Batch batch = loader.next();
+  CHECK(batch.size() == 5);
+  CHECK(batch.images.size(3) < 30'000);
+  CHECK(loader.take_bad_images().at(0).message ==
+        "image 2: is 2x30000 (height x width), but images that are padded to the size of others "
+        "have at most 10664 pixels a side");
+}
+
 }  // namespace fovea
