@@ -19,6 +19,10 @@
 namespace fovea {
 namespace {
 
+/// The limits of memory and of processes give the same error.
+constexpr const char* kNoThread =
+    "cannot start a thread: out of memory, or too many processes; fewer --workers need less";
+
 /// Prints an error as one line, whatever characters the quoted names contain, and in one piece,
 /// which the output of other processes cannot break.
 int complain(int code, const std::string& message, const char* advice = "") {
@@ -61,6 +65,9 @@ int report_error(const std::exception_ptr& thrown, const std::string& prefix) {
         "lists all)");
   } catch (const std::bad_alloc&) {
     return complain(1, prefix + "out of memory; use a smaller --batch-size");
+  } catch (const std::system_error& error) {
+    const bool is_thread = error.code() == std::errc::resource_unavailable_try_again;
+    return complain(1, prefix + (is_thread ? kNoThread : error.what()));
   } catch (const std::exception& error) {
     return complain(1, prefix + error.what());
   }
