@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "engine/base/files.h"
+#include "tests/support/flip_last_bit.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/tiny_run.h"
 
@@ -34,13 +35,6 @@ void make_run(const RunPaths& run) {
     write_file_atomically(run.kept_states() / name, "");
 }
 
-/// Changes the last byte, which is one of a tensor.
-void flip_last_bit(const std::filesystem::path& file) {
-  std::string bytes = read_file(file);
-  bytes.back() = static_cast<char>(bytes.back() ^ 1);
-  write_file_atomically(file, bytes);
-}
-
 /// Where an audit of a step starts, without notices.
 KeptState start_at(const RunPaths& run, std::int64_t step) {
   Notices notices;
@@ -50,7 +44,7 @@ KeptState start_at(const RunPaths& run, std::int64_t step) {
   return start.state;
 }
 
-std::string error_of_start(const RunPaths& run, std::int64_t step) {
+std::string error_of_audit(const RunPaths& run, std::int64_t step) {
   Notices notices;
   return message_of([&] { static_cast<void>(state_before(run, step, notices)); });
 }
@@ -86,11 +80,11 @@ TEST_CASE("an audit starts from the newest state at its first step or before") {
   CHECK(start_at(run, 7).path == run.kept_state(4));
   CHECK(start_at(run, 8).path == run.state());
   CHECK(start_at(run, 99).step == 8);
-  const std::string none = error_of_start(run, 1);
+  const std::string none = error_of_audit(run, 1);
   CHECK(contains(none, "no state of step 1 or before, the oldest is of step 2"));
   CHECK(contains(none, "--state-hist"));
   const TemporaryFolder empty;
-  CHECK(contains(error_of_start({empty.path()}, 1), "no state of step 1 or before; "));
+  CHECK(contains(error_of_audit({empty.path()}, 1), "no state of step 1 or before; "));
 }
 
 TEST_CASE("an audit starts from the state that stands beside the last one before an evaluation") {
@@ -127,7 +121,7 @@ TEST_CASE("an audit leaves out damaged states, with a notice") {
     CHECK(listed.texts().size() == (is_cut ? 1 : 0));
   }
   for (const std::int64_t step : {2, 4}) flip_last_bit(run.kept_state(step));
-  const std::string none = error_of_start(run, 9);
+  const std::string none = error_of_audit(run, 9);
   CHECK(contains(none, "has no readable state of step 9 or before"));
   CHECK(contains(none, run.state().string()));
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/base/files.h"
+#include "tests/support/flip_last_bit.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/tiny_run.h"
 #include "train/run/kept_states.h"
@@ -22,13 +23,6 @@ void save_tiny_state(const fs::path& file) {
   run_state_file(file, trainer.state()).write();
 }
 
-/// As bad memory or a bad disk changes a file: only its checksum tells.
-void flip_last_bit_of(const fs::path& file) {
-  std::string bytes = read_file(file);
-  bytes.back() = static_cast<char>(bytes.back() ^ 1);
-  write_file_atomically(file, bytes);
-}
-
 std::string error_of_resume(const fs::path& state) {
   return message_of([&] { static_cast<void>(resolve_run({{"resume", state.string()}})); });
 }
@@ -42,7 +36,7 @@ TEST_CASE("a damaged state from before an evaluation is passed over with a note"
   const std::vector<Setting> flags{{"output", folder.path().string()}, {"resume", "auto"}};
   CHECK(resolve_run(flags).notices.texts().empty());
   CHECK(note_of_later_state(run.state()).empty());
-  flip_last_bit_of(run.unevaluated_state());
+  flip_last_bit(run.unevaluated_state());
   const ResolvedRun resumed = resolve_run(flags);
   CHECK(resumed.state == run.state());
   REQUIRE(resumed.notices.texts().size() == 1);
@@ -57,10 +51,10 @@ TEST_CASE("an error about a damaged state names the newest one that can be read"
   make_folder(run.kept_states());
   for (const fs::path& state : {run.state(), run.kept_state(3), run.kept_state(4)})
     save_tiny_state(state);
-  flip_last_bit_of(run.kept_state(4));
+  flip_last_bit(run.kept_state(4));
   CHECK(contains(error_of_resume(run.kept_state(4)),
                  "; --resume " + run.state().string() + " continues from another state"));
-  flip_last_bit_of(run.state());
+  flip_last_bit(run.state());
   CHECK(readable_state(run) == run.kept_state(3));
   const std::string error = error_of_resume(run.state());
   CHECK(error.starts_with(run.state().string() + ": damaged: its checksum is wrong; --resume " +
