@@ -12,6 +12,7 @@
 #include "engine/random.h"
 #include "models/model_as.h"
 #include "models/registry.h"
+#include "ops/arithmetic.h"
 #include "ops/reduce.h"
 #include "ops/view.h"
 #include "tests/support/errors.h"

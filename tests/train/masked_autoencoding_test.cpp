@@ -13,6 +13,7 @@
 #include "engine/parallel.h"
 #include "engine/random.h"
 #include "models/registry.h"
+#include "ops/arithmetic.h"
 #include "ops/reduce.h"
 #include "ops/view.h"
 #include "tests/support/temporary_folder.h"
