@@ -84,6 +84,8 @@ void BatchMaker::put(Made& made, BatchRows& rows, Draw draw) const try {
                             " images can be read, the last: ", made.bad.back().message));
 } catch (const AllImagesBad&) {
   throw;
+} catch (const std::bad_alloc&) {  // of the batch: it says what it is
+  throw;
 } catch (const std::exception& error) {
   fail("loader: sample ", draw.index, " of epoch ", draw.epoch, ": ", error.what());
 }
@@ -146,6 +148,8 @@ bool BatchMaker::is_finished(const Draw& draw, std::int64_t split) const {
 Batch BatchMaker::prepared(Batch batch, BatchPart part) const try {
   if (!prepare_ || batch.size() == 0) return batch;
   return prepare_(std::move(batch), part);
+} catch (const std::bad_alloc&) {
+  throw;
 } catch (const std::exception& error) {
   fail("loader: batch ", part.cursor.batch, " of epoch ", part.cursor.epoch, ": ", error.what());
 }

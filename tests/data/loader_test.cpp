@@ -340,4 +340,15 @@ TEST_CASE("a picture of 2 x 30,000 that is kept is broken alone: others are not 
         "have at most 10664 pixels a side");
 }
 
+TEST_CASE("a batch that memory does not hold ends in the error that says so") {
+  const auto set = std::make_shared<LevelImages>(6);
+  const auto no_memory = [](Batch, BatchPart) -> Batch { throw std::bad_alloc(); };
+  Loader preparing(set, {}, evaluation_loader_options(6, 0), {}, no_memory);
+  CHECK_THROWS_AS((void)preparing.next(), std::bad_alloc);
+  Pipeline finishing;
+  finishing.finish = [](float*, ImageSize, Rng&) { throw std::bad_alloc(); };
+  Loader filling(set, finishing, evaluation_loader_options(6, 0));
+  CHECK_THROWS_AS((void)filling.next(), std::bad_alloc);
+}
+
 }  // namespace fovea
