@@ -128,6 +128,7 @@ DatasetOptions EvaluateRequest::images_of(const LoadedModel& trained) const {
     if ((options.*member).empty()) options.*member = own.*member;
   };
   if (!same_place) return options;
+  inherit(&DatasetOptions::classes);
   inherit(&DatasetOptions::train_split);
   inherit(&DatasetOptions::annotations);
   if (options.val_fraction > 0) return options;

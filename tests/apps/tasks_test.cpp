@@ -70,6 +70,18 @@ TEST_CASE("a model is evaluated on what its run has held out") {
   CHECK(images.val_split.empty());  // a fraction is held out instead
 }
 
+TEST_CASE("a model is evaluated on the classes of its run, unless others are given") {
+  LoadedModel trained = trained_on_a();
+  trained.data.classes = "cat,dog";
+  EvaluateRequest request;
+  CHECK(request.images_of(trained).classes == "cat,dog");
+  request.data.classes = "dog";
+  CHECK(request.images_of(trained).classes == "dog");
+  EvaluateRequest elsewhere;
+  elsewhere.data_dir = "/b";
+  CHECK(elsewhere.images_of(trained).classes.empty());
+}
+
 TEST_CASE("what cannot be known to be held out is not evaluated; another data set is") {
   LoadedModel trained = trained_on_a();
   trained.data_error = "/a/config.json: unknown setting x";
