@@ -66,6 +66,17 @@ std::string output_folder(const InspectRequest& request, const LoadedModel& load
   return is_run ? (run.folder / "inspect").string() : "inspection";
 }
 
+/// The data set of the images: the given one, or that of the model's run.
+DatasetOptions data_of(const InspectOptions& options, const LoadedModel& loaded) {
+  const bool is_runs = options.dataset.empty() && options.data_dir.empty();
+  DatasetOptions data = is_runs ? loaded.data : DatasetOptions();
+  const std::string& name = options.dataset.empty() ? loaded.info.dataset : options.dataset;
+  if (!name.empty()) data.name = name;
+  if (!is_runs) data.data_dir = options.data_dir;
+  data.exif_orientation = loaded.info.exif_orientation;
+  return data;
+}
+
 }  // namespace
 
 int inspect(int argc, char** argv) {
@@ -96,7 +107,6 @@ int inspect(int argc, char** argv) {
   } else if (has_file || needs_model(name, request.options)) {
     loaded = load_trained(request.load);
   }
-  if (request.options.dataset.empty()) request.options.dataset = loaded.info.dataset;
   request.options.output = output_folder(request, loaded);
   require_writable_folder(request.options.output);
   ProgressLine line(1);
@@ -105,7 +115,7 @@ int inspect(int argc, char** argv) {
   what.source = loaded.title();
   what.normalization = loaded.info.normalization;
   what.crop = loaded.info.crop;
-  what.exif_orientation = loaded.info.exif_orientation;
+  what.data = data_of(request.options, loaded);
   what.classes = loaded.info.classes;
   what.options = request.options;
   what.progress = [&](std::int64_t done, std::int64_t total) {

@@ -74,9 +74,7 @@ Query chosen_query(const InspectOptions& options, const TokenLayout& layout,
 InspectImages open_images(const Inspection& what, std::int64_t otherwise) {
   ImageRequest request;
   request.path = what.options.images;
-  if (!what.options.dataset.empty()) request.dataset.name = what.options.dataset;
-  request.dataset.data_dir = what.options.data_dir;
-  request.dataset.exif_orientation = what.exif_orientation;
+  request.dataset = what.data;
   request.count = what.options.count > 0 ? what.options.count : otherwise;
   return {request, what.model->info(), {{}, what.normalization, what.crop}};
 }

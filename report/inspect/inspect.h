@@ -33,7 +33,7 @@ struct Inspection {
   Normalization normalization = kCifarNormalization;
   std::vector<std::string> classes{};  ///< the model's class names
   EvaluationCrop crop{};               ///< resizing and cropping of pictures to the model's size
-  ExifOrientation exif_orientation = ExifOrientation::ignore;  ///< of picture files
+  DatasetOptions data{};  ///< whose test images are shown, unless options.images is set
   InspectOptions options{};
   std::function<void(std::int64_t done, std::int64_t total)> progress{};
   std::function<void(const std::string& table)> print{};  ///< prints a small table on the terminal

@@ -148,6 +148,8 @@ def elsewhere(table):
     found = table.run("evaluate", run, cwd=table.folder / "here")
     table.that("evaluate takes the pictures of training and says so",
                found.returncode == 0 and f"the images are those of {data}" in found.stdout and "not those of" not in found.stdout, found)
+    shown = table.run("inspect", "attention", run, "--count", "1", cwd=table.folder / "here")
+    table.that("inspect takes the pictures of training", shown.returncode == 0 and f"wrote {run}/inspect/" in shown.stdout, shown)
     other = table.run("evaluate", run, "--data-dir", "data", cwd=table.folder / "here")
     table.that("evaluate notes other held-out pictures", "held out here are not those of the training run" in other.stdout, other)
     lost = table.folder / "copied.safetensors"
