@@ -33,8 +33,8 @@ class Loader : public BatchSource {
   Loader& operator=(const Loader&) = delete;
 
   /// Returns the batch at cursor(), or the shard of it, and advances the cursor. Rethrows errors of
-  /// samples and of `prepare`, naming the sample or the batch. Throws at the end unless epochs are
-  /// endless.
+  /// samples and of `prepare`, naming the sample or the batch, but std::bad_alloc as it is. Throws
+  /// at the end unless epochs are endless.
   [[nodiscard]] Batch next() override;
   /// The position of the next batch.
   [[nodiscard]] Cursor cursor() const { return next_.cursor; }
