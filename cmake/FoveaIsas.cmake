@@ -1,9 +1,10 @@
 # The CPU's instruction sets, one row each; engine/cpu_isa.h tests whether a processor supports them.
-set(FOVEA_ONLY_ISA "" CACHE STRING "Compile the kernels of this instruction set alone, e.g. v3; empty: of all")
+set(FOVEA_ONLY_ISA "" CACHE STRING
+  "Compile the kernels of these instruction sets alone, e.g. v3 or v4;v4bf16_twin; empty: of all")
 
 # fovea_isa(<name> [ABOVE <name>] [FAMILIES <family>...] FLAGS <flag>...): FAMILIES are the folders of
 # ops/ with cpu*.cpp files to compile for this set, by default all. The other families use the kernels of
-# the set ABOVE which this one is. In these sources FOVEA_ISA is the set's name, and FOVEA_ISA_<name> is
+# the set ABOVE which this one is, if that is compiled. In these sources FOVEA_ISA is the set's name, and FOVEA_ISA_<name> is
 # defined for the set itself and for all sets below it, so the highest must be tested first.
 function(fovea_isa name)
   cmake_parse_arguments(ARG "" "ABOVE" "FAMILIES;FLAGS" ${ARGN})
@@ -12,21 +13,27 @@ function(fovea_isa name)
     get_property(below GLOBAL PROPERTY FOVEA_ISA_LINEAGE_${ARG_ABOVE})
   endif()
   set_property(GLOBAL PROPERTY FOVEA_ISA_LINEAGE_${name} ${name} ${below})
-  set_property(GLOBAL PROPERTY FOVEA_ISA_FAMILIES_${name} ${ARG_FAMILIES})
   set_property(GLOBAL PROPERTY FOVEA_ISA_FLAGS_${name} ${ARG_FLAGS})
-  if(NOT FOVEA_ONLY_ISA OR FOVEA_ONLY_ISA STREQUAL name)
+  if(NOT FOVEA_ONLY_ISA OR ARG_ABOVE IN_LIST FOVEA_ONLY_ISA)
+    set_property(GLOBAL PROPERTY FOVEA_ISA_FAMILIES_${name} ${ARG_FAMILIES})
+  endif()
+  if(NOT FOVEA_ONLY_ISA OR name IN_LIST FOVEA_ONLY_ISA)
     set_property(GLOBAL APPEND PROPERTY FOVEA_ISAS ${name})
   endif()
 endfunction()
 
-# x86-64 levels of the psABI.
+# x86-64 levels of the psABI, and above them what multiplies bf16.
 fovea_isa(v2 FLAGS -msse4.2)
 fovea_isa(v3 ABOVE v2 FLAGS -mavx2 -mfma -mbmi2 -mf16c)
-fovea_isa(v4 ABOVE v3 FLAGS -mavx512f -mavx512bw -mavx512cd -mavx512dq -mavx512vl -mavx2 -mfma
-  -mbmi2 -mf16c -mprefer-vector-width=512)
+set(avx512 -mavx512f -mavx512bw -mavx512cd -mavx512dq -mavx512vl -mavx2 -mfma -mbmi2 -mf16c
+  -mprefer-vector-width=512)
+fovea_isa(v4 ABOVE v3 FLAGS ${avx512})
+set(bf16_families attention gemm)
+fovea_isa(v4bf16_twin ABOVE v4 FAMILIES ${bf16_families} FLAGS ${avx512})
+fovea_isa(v4bf16 ABOVE v4 FAMILIES ${bf16_families} FLAGS ${avx512} -mavx512bf16)
 get_property(isas GLOBAL PROPERTY FOVEA_ISAS)
 if(NOT isas)
-  message(FATAL_ERROR "FOVEA_ONLY_ISA=${FOVEA_ONLY_ISA}: expected v2, v3 or v4")
+  message(FATAL_ERROR "FOVEA_ONLY_ISA=${FOVEA_ONLY_ISA}: expected some of v2, v3, v4, v4bf16_twin, v4bf16")
 endif()
 
 # fovea_isa_owner(<variable> <isa> <family>): the set that compiles a family's kernels for <isa>.

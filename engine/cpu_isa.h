@@ -2,43 +2,66 @@
 #pragma once
 
 #include <array>
+#include <optional>
+#include <string>
 #include <string_view>
 
 #include "engine/base/names.h"
 
 namespace fovea {
 
-/// In ascending order: each includes the ones before it. cmake/FoveaIsas.cmake lists their
-/// compiler flags and the kernel families that each compiles for itself.
+/// Each but the first adds to another: `below`. cmake/FoveaIsas.cmake lists their compiler flags
+/// and the kernel families that each compiles for itself. A twin has the bits of its original,
+/// computed without the original's instructions: for tests.
 enum class Isa {
-  v2,  ///< SSE4.2
-  v3,  ///< AVX2, FMA
-  v4,  ///< AVX-512 F, BW, CD, DQ, VL
+  v2,           ///< SSE4.2
+  v3,           ///< AVX2, FMA
+  v4,           ///< AVX-512 F, BW, CD, DQ, VL
+  v4bf16_twin,  ///< twin of v4bf16, above v4
+  v4bf16,       ///< AVX-512 BF16, on AMD: products of bf16 at twice the rate of f32
 };
 template <>
-inline constexpr auto kNames<Isa> =
-    std::to_array<Named<Isa>>({{Isa::v2, "v2"}, {Isa::v3, "v3"}, {Isa::v4, "v4"}});
+inline constexpr auto kNames<Isa> = std::to_array<Named<Isa>>({{Isa::v2, "v2"},
+                                                               {Isa::v3, "v3"},
+                                                               {Isa::v4, "v4"},
+                                                               {Isa::v4bf16_twin, "v4bf16_twin"},
+                                                               {Isa::v4bf16, "v4bf16"}});
 
-/// Whether the processor supports the extensions that `isa` adds to the one before it.
-[[nodiscard]] inline bool processor_has(Isa isa) {
-  __builtin_cpu_init();
+/// The set that `isa` adds to, or none.
+[[nodiscard]] constexpr std::optional<Isa> below(Isa isa) {
   switch (isa) {
     case Isa::v2:
-      return true;
+      return std::nullopt;
     case Isa::v3:
-      return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+      return Isa::v2;
     case Isa::v4:
-      return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-             __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
-             __builtin_cpu_supports("avx512vl");
+      return Isa::v3;
+    case Isa::v4bf16_twin:
+    case Isa::v4bf16:
+      return Isa::v4;
   }
-  return false;
+  return std::nullopt;
 }
 
-/// The best set that the processor supports, or a lower one chosen by FOVEA_ISA=<name> in the
-/// environment. Throws Error when that name is unknown or the processor does not support it.
+/// Whether `isa` is `part` or adds to it, directly or not.
+[[nodiscard]] constexpr bool includes(Isa isa, Isa part) {
+  if (isa == part) return true;
+  const std::optional<Isa> rest = below(isa);
+  return rest && includes(*rest, part);
+}
+
+/// Whether the processor supports `isa`.
+[[nodiscard]] bool processor_has(Isa isa);
+/// The sets that the processor supports, e.g. "v2, v3 or v4".
+[[nodiscard]] std::string supported_isas();
+/// Whether this build has kernels for `isa`: -DFOVEA_ONLY_ISA leaves out others.
+[[nodiscard]] bool is_built(Isa isa);
+
+/// The best set that the processor supports and the build has, or another one chosen by
+/// FOVEA_ISA=<name> in the environment. Throws Error when that name is unknown or the processor
+/// does not support it.
 [[nodiscard]] Isa cpu_isa();
-/// "v2", "v3" or "v4".
+/// The name, e.g. "v4".
 [[nodiscard]] std::string_view to_string(Isa isa);
 
 }  // namespace fovea

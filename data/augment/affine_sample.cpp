@@ -161,7 +161,7 @@ template <int Taps>
 template <int Taps>
 void sample_span(const Surface& source, const MappedRow& row, const Span& span) {
 #if defined(__x86_64__)
-  if (cpu_isa() >= Isa::v3) return sample_span_avx2<Taps>(source, row, span);
+  if (includes(cpu_isa(), Isa::v3)) return sample_span_avx2<Taps>(source, row, span);
 #endif
   for (std::int64_t x = span.begin; x < span.end; ++x) {
     const Lanes color = sample<Taps>(source, row.source(x));

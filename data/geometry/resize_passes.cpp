@@ -140,7 +140,7 @@ void resize_two_rows(const RowPair& rows, const ResizeWeights& weights, int chan
     return;
   }
 #if defined(__x86_64__)
-  if (cpu_isa() >= Isa::v3) {
+  if (includes(cpu_isa(), Isa::v3)) {
     for (std::int64_t x = 0; x < count; ++x) sum_columns_avx2(rows, weights, x);
     return;
   }
@@ -152,7 +152,7 @@ void resize_row(const std::uint8_t* source, std::int64_t stride, const Taps& tap
                 std::uint8_t* output) {
   std::int64_t done = 0;
 #if defined(__x86_64__)
-  if (cpu_isa() >= Isa::v3) done = sum_rows_avx2(source, stride, taps, output, stride);
+  if (includes(cpu_isa(), Isa::v3)) done = sum_rows_avx2(source, stride, taps, output, stride);
 #endif
   sum_rows(source, stride, taps, output, done, stride);
 }

@@ -1,8 +1,8 @@
 // Attention, backward. With P = softmax(S), rebuilt tile by tile from the row statistics:
 //   dV = P^T dO,  dP = dO V^T,  dS = P (dP - sum dO O),  dQ = scale dS K,  dK = scale dS^T Q.
 #include "engine/parallel.h"
+#include "ops/attention/cpu_factor.h"
 #include "ops/attention/cpu_rows.h"
-#include "ops/attention/cpu_tile.h"
 
 namespace fovea::ops::cpu::FOVEA_ISA::attention {
 namespace {
@@ -22,6 +22,7 @@ struct Span {
 template <class T>
 class Backward {
   using A = acc_t<T>;
+  using E = FactorOf<T>;
 
  public:
   explicit Backward(const AttentionGradCall& call)
@@ -31,19 +32,38 @@ class Backward {
         keys_(call_.keys, kBackwardKeys, kLanes<A>) {
     const std::int64_t width = padded<A>(call_.width), value_width = padded<A>(call_.value_width);
     const std::int64_t key_pitch = padded<A>(keys_.size), query_pitch = padded<A>(queries_.size);
-    q_.pitch = k_.pitch = dq_.pitch = dk_.pitch = width;
-    v_.pitch = dy_.pitch = out_.pitch = dv_.pitch = value_width;
+    q_.depth.pitch = k_.depth.pitch = dq_.pitch = dk_.pitch = width;
+    dy_.depth.pitch = dv_.pitch = value_width;
+    q_.rows.pitch = k_.rows.pitch = padded<A>(steps<E>(call_.width));
+    v_.pitch = dy_.rows.pitch = out_.pitch = padded<A>(steps<E>(call_.value_width));
     dyt_.pitch = outt_.pitch = query_pitch;
     kt_.pitch = vt_.pitch = p_.pitch = ds_.pitch = key_pitch;
-    const ScratchArray<A> pieces[] = {
-        {&q_.data, queries_.size * width},        {&dy_.data, queries_.size * value_width},
-        {&dyt_.data, value_width * query_pitch},  {&out_.data, queries_.size * value_width},
-        {&outt_.data, value_width * query_pitch}, {&k_.data, keys_.size * width},
-        {&v_.data, keys_.size * value_width},     {&kt_.data, width * key_pitch},
-        {&vt_.data, value_width * key_pitch},     {&p_.data, queries_.size * key_pitch},
-        {&ds_.data, queries_.size * key_pitch},   {&dk_.data, keys_.size * width},
-        {&dv_.data, keys_.size * value_width},    {&dq_.data, call_.queries * width},
-        {&delta_, call_.queries + query_pitch}};
+    pd_.pitch = dsd_.pitch = key_pitch;
+    dsr_.pitch = padded<A>(steps<E>(keys_.size));
+    const std::int64_t queries = queries_.size, keys = keys_.size;
+    const std::int64_t query_steps = kPairs ? steps<E>(queries) : 0;  // of tiles for pairs alone
+    const std::int64_t key_steps = kPairs ? steps<E>(keys) : 0;
+    const ScratchArray pieces[] = {{&q_.rows.data, queries * q_.rows.pitch},
+                                   {&q_.depth.data, query_steps * width},
+                                   {&k_.rows.data, keys * k_.rows.pitch},
+                                   {&k_.depth.data, key_steps * width},
+                                   {&dy_.rows.data, queries * dy_.rows.pitch},
+                                   {&dy_.depth.data, query_steps * value_width},
+                                   {&out_.data, queries * out_.pitch},
+                                   {&v_.data, keys * v_.pitch},
+                                   {&dyt_.data, dy_.rows.pitch * query_pitch},
+                                   {&outt_.data, out_.pitch * query_pitch},
+                                   {&kt_.data, k_.rows.pitch * key_pitch},
+                                   {&vt_.data, v_.pitch * key_pitch},
+                                   {&p_.data, queries * key_pitch},
+                                   {&ds_.data, queries * key_pitch},
+                                   {&pd_.data, query_steps * key_pitch},
+                                   {&dsd_.data, query_steps * key_pitch},
+                                   {&dsr_.data, kPairs ? queries * dsr_.pitch : 0},
+                                   {&dk_.data, keys * width},
+                                   {&dv_.data, keys * value_width},
+                                   {&dq_.data, call_.queries * width},
+                                   {&delta_, call_.queries + query_pitch}};
     carve(pieces);
   }
 
@@ -58,7 +78,7 @@ class Backward {
       load_keys(keys);
       for (std::int64_t i = 0; i < queries_.count; ++i)
         differentiate({queries_.begin(i), queries_.length(i)}, keys);
-      write(dk_, keys, call_.width, grad_.dk, A(1));  // q_ already contains the scale
+      write(dk_, keys, call_.width, grad_.dk, scale_after_);
       write(dv_, keys, call_.value_width, grad_.dv, A(1));
     }
     if (keys_.count == 0) clear(dq_, call_.queries);
@@ -66,6 +86,8 @@ class Backward {
   }
 
  private:
+  static constexpr bool kPairs = std::is_same_v<E, Bf16Pair>;
+
   template <class U>
   Rows<U> rows(const AttentionView& view, std::int64_t begin) const {
     return rows_of<U>(view, head_.batch, head_.head).from(begin);
@@ -85,23 +107,25 @@ class Backward {
   /// is 1 and O equals its row of V, dP - delta is exactly 0. dy_ contains dO.
   void compute_delta(Span queries, Extent size) {
     using V = Vector<A>;
-    pack<T, A>(rows<const T>(call_.out, queries.begin), size, A(1), out_);
-    transpose(dy_, size, dyt_);
-    transpose(out_, size, outt_);
+    pack_rows<T, E>(rows<const T>(call_.out, queries.begin), size, A(1), out_);
+    const Extent packed{size.rows, steps<E>(size.columns)};
+    transpose(dy_.rows, packed, dyt_);
+    transpose(out_, packed, outt_);
+    [[maybe_unused]] const Arithmetic<E> arithmetic;
     for (std::int64_t i = 0; i < queries.count; i += kLanes<A>) {
       V sum{};
-      for (std::int64_t e = 0; e < size.columns; ++e)
-        sum += load<V>(dyt_.row(e) + i) * load<V>(outt_.row(e) + i);
+      for (std::int64_t s = 0; s < packed.columns; ++s)
+        sum = add_product(sum, load_words(dyt_.row(s) + i), load_words(outt_.row(s) + i));
       store(delta_ + queries.begin + i, sum);  // the next tile overwrites the tail
     }
   }
 
   void load_keys(Span keys) {
     const Extent k_size{keys.count, call_.width}, v_size{keys.count, call_.value_width};
-    pack<T, A>(rows<const T>(call_.k, keys.begin), k_size, A(1), k_);
-    pack<T, A>(rows<const T>(call_.v, keys.begin), v_size, A(1), v_);
-    transpose(k_, k_size, kt_);
-    transpose(v_, v_size, vt_);
+    k_.pack(rows<const T>(call_.k, keys.begin), k_size, A(1));
+    pack_rows<T, E>(rows<const T>(call_.v, keys.begin), v_size, A(1), v_);
+    transpose(k_.rows, {keys.count, steps<E>(call_.width)}, kt_);
+    transpose(v_, {keys.count, steps<E>(call_.value_width)}, vt_);
     if (queries_.count == 0) {
       clear(dk_, keys.count);
       clear(dv_, keys.count);
@@ -111,55 +135,60 @@ class Backward {
   /// Adds the contribution of the pairs queries x keys to every gradient.
   void differentiate(Span queries, Span keys) {
     const Extent q_size{queries.count, call_.width}, dy_size{queries.count, call_.value_width};
-    pack<T, A>(rows<const T>(call_.q, queries.begin), q_size, static_cast<A>(call_.scale), q_);
-    pack<T, A>(rows<const T>(grad_.dy, queries.begin), dy_size, A(1), dy_);
+    q_.pack(rows<const T>(call_.q, queries.begin), q_size, scale_before_);
+    dy_.pack(rows<const T>(grad_.dy, queries.begin), dy_size, A(1));
     if (keys.begin == 0) compute_delta(queries, dy_size);
     probabilities(queries, keys);
     score_gradients(queries, keys);
     const bool later_queries = queries.begin > 0, later_keys = keys.begin > 0;
+    const Extent size{queries.count, keys.count};
     if (grad_.dv.data != nullptr) {
-      multiply<A>({.rows = keys.count,
+      const PitchedTile<E> p = as_depth(p_, size, pd_);
+      multiply<E>({.rows = keys.count,
                    .columns = call_.value_width,
-                   .depth = queries.count,
+                   .depth = steps<E>(queries.count),
                    .add = later_queries,
-                   .a = p_.data,
+                   .a = p.data,
                    .a_row = 1,
-                   .a_column = p_.pitch,
-                   .b = dy_,
+                   .a_column = p.pitch,
+                   .b = dy_.depth,
                    .c = dv_});
     }
     if (grad_.dk.data != nullptr) {
-      multiply<A>({.rows = keys.count,
+      const PitchedTile<E> ds = as_depth(ds_, size, dsd_);
+      multiply<E>({.rows = keys.count,
                    .columns = call_.width,
-                   .depth = queries.count,
+                   .depth = steps<E>(queries.count),
                    .add = later_queries,
-                   .a = ds_.data,
+                   .a = ds.data,
                    .a_row = 1,
-                   .a_column = ds_.pitch,
-                   .b = q_,
+                   .a_column = ds.pitch,
+                   .b = q_.depth,
                    .c = dk_});
     }
     if (grad_.dq.data != nullptr) {
-      multiply<A>({.rows = queries.count,
+      const PitchedTile<E> ds = as_rows(ds_, size, dsr_);
+      multiply<E>({.rows = queries.count,
                    .columns = call_.width,
-                   .depth = keys.count,
+                   .depth = steps<E>(keys.count),
                    .add = later_keys,
-                   .a = ds_.data,
-                   .a_row = ds_.pitch,
-                   .b = k_,
+                   .a = ds.data,
+                   .a_row = ds.pitch,
+                   .b = k_.depth,
                    .c = {dq_.row(queries.begin), dq_.pitch}});
     }
   }
 
   /// p = exp(scale q k^T + bias - maximum) / sum.
   void probabilities(Span queries, Span keys) {
-    multiply<A>({.rows = queries.count,
+    multiply<E>({.rows = queries.count,
                  .columns = keys.count,
-                 .depth = call_.width,
-                 .a = q_.data,
-                 .a_row = q_.pitch,
+                 .depth = steps<E>(call_.width),
+                 .a = q_.rows.data,
+                 .a_row = q_.rows.pitch,
                  .b = kt_,
-                 .c = p_});
+                 .c = p_,
+                 .scale = scale_after_});
     const std::int64_t heads = call_.batch * call_.heads;
     const A* maximum = static_cast<const A*>(call_.statistics) +
                        (head_.batch * call_.heads + head_.head) * call_.queries + queries.begin;
@@ -204,11 +233,11 @@ class Backward {
 
   /// ds = p (dO v^T - delta), also added to the bias gradient.
   void score_gradients(Span queries, Span keys) {
-    multiply<A>({.rows = queries.count,
+    multiply<E>({.rows = queries.count,
                  .columns = keys.count,
-                 .depth = call_.value_width,
-                 .a = dy_.data,
-                 .a_row = dy_.pitch,
+                 .depth = steps<E>(call_.value_width),
+                 .a = dy_.rows.data,
+                 .a_row = dy_.rows.pitch,
                  .b = vt_,
                  .c = ds_});
     for (std::int64_t i = 0; i < queries.count; ++i) {
@@ -229,7 +258,13 @@ class Backward {
   const AttentionGradCall& grad_;
   const AttentionCall& call_;
   Cut queries_, keys_;
-  PitchedTile<A> q_, dy_, out_, dyt_, outt_, k_, v_, kt_, vt_, p_, ds_, dq_, dk_, dv_;
+  // Pairs of bf16 take no scale: it is applied to their products.
+  A scale_before_ = kPairs ? A(1) : static_cast<A>(call_.scale);  ///< of q before products
+  A scale_after_ = kPairs ? static_cast<A>(call_.scale) : A(1);   ///< of products with q
+  Factor<E> q_, k_, dy_;
+  PitchedTile<E> v_, out_, kt_, vt_, dyt_, outt_;
+  PitchedTile<E> pd_, dsd_, dsr_;  // p and ds as factors: by depth, by depth, by rows
+  PitchedTile<A> p_, ds_, dq_, dk_, dv_;
   A* delta_ = nullptr;
   Head head_{};
   const Head* next_ = nullptr;

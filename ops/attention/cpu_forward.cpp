@@ -2,8 +2,8 @@
 // sum (Milakov and Gimelshein, "Online normalizer calculation for softmax"; Dao et al.,
 // FlashAttention). At most one tile of scores exists at a time.
 #include "engine/parallel.h"
+#include "ops/attention/cpu_factor.h"
 #include "ops/attention/cpu_rows.h"
-#include "ops/attention/cpu_tile.h"
 #include "ops/common/math.h"
 
 namespace fovea::ops::cpu::FOVEA_ISA {
@@ -26,26 +26,29 @@ struct QueryBlock {
 template <class T>
 class Forward {
   using A = acc_t<T>;
+  using E = FactorOf<T>;
 
  public:
   explicit Forward(const AttentionCall& call, std::int64_t block)
       : call_(call),
         keys_(call.keys, kKeyTile, kLanes<A>),
-        width_(padded<A>(call.width)),
+        width_(padded<A>(steps<E>(call.width))),
         value_width_(padded<A>(call.value_width)) {
     const std::int64_t key_pitch = padded<A>(keys_.size);
     q_.pitch = k_.pitch = width_;
     v_.pitch = o_.pitch = value_width_;
     kt_.pitch = s_.pitch = key_pitch;
-    const ScratchArray<A> pieces[] = {{&q_.data, block * width_},
-                                      {&k_.data, keys_.size * width_},
-                                      {&kt_.data, width_ * key_pitch},
-                                      {&v_.data, keys_.size * value_width_},
-                                      {&s_.data, kQueryTile * key_pitch},
-                                      {&o_.data, block * value_width_},
-                                      {&top_, kQueryTile},
-                                      {&maximum_, block},
-                                      {&sum_, block}};
+    p_.pitch = padded<A>(steps<E>(keys_.size));
+    const ScratchArray pieces[] = {{&q_.data, block * width_},
+                                   {&k_.data, keys_.size * width_},
+                                   {&kt_.data, width_ * key_pitch},
+                                   {&v_.data, keys_.size * value_width_},
+                                   {&s_.data, kQueryTile * key_pitch},
+                                   {&p_.data, kPairs ? kQueryTile * p_.pitch : 0},
+                                   {&o_.data, block * value_width_},
+                                   {&top_, kQueryTile},
+                                   {&maximum_, block},
+                                   {&sum_, block}};
     carve(pieces);
   }
 
@@ -53,7 +56,7 @@ class Forward {
   void run(const QueryBlock& block, const QueryBlock* next) {
     next_ = keys_.count == 1 ? next : nullptr;  // more than one tile would not stay in the cache
     const Rows<const T> q = rows_of<const T>(call_.q, block.batch, block.head).from(block.begin);
-    pack<T, A>(q, {block.count, call_.width}, static_cast<A>(call_.scale), q_);
+    pack_rows<T, E>(q, {block.count, call_.width}, static_cast<A>(call_.scale), q_);
     for (std::int64_t i = 0; i < block.count; ++i) {
       maximum_[i] = kMinusInfinity<A>;
       sum_[i] = 0;
@@ -68,13 +71,15 @@ class Forward {
   }
 
  private:
+  static constexpr bool kPairs = std::is_same_v<E, Bf16Pair>;
+
   void load_keys(const QueryBlock& block, std::int64_t tile) {
     const std::int64_t begin = keys_.begin(tile), count = keys_.length(tile);
     const Rows<const T> k = rows_of<const T>(call_.k, block.batch, block.head).from(begin);
     const Rows<const T> v = rows_of<const T>(call_.v, block.batch, block.head).from(begin);
-    pack<T, A>(k, {count, call_.width}, A(1), k_);
-    transpose(k_, {count, call_.width}, kt_);
-    pack<T, A>(v, {count, call_.value_width}, A(1), v_);
+    pack_rows<T, E>(k, {count, call_.width}, A(1), k_);
+    transpose(k_, {count, steps<E>(call_.width)}, kt_);
+    pack_depth<T, E>(v, {count, call_.value_width}, v_);
   }
 
   /// Computes the scores of `count` queries with the loaded keys, updates their softmax, and adds
@@ -82,13 +87,14 @@ class Forward {
   void attend(const QueryBlock& block, std::int64_t key_tile, std::int64_t begin,
               std::int64_t count) {
     const std::int64_t keys = keys_.length(key_tile);
-    multiply<A>({.rows = count,
+    multiply<E>({.rows = count,
                  .columns = keys,
-                 .depth = call_.width,
+                 .depth = steps<E>(call_.width),
                  .a = q_.row(begin),
                  .a_row = width_,
                  .b = kt_,
-                 .c = s_});
+                 .c = s_,
+                 .scale = kPairs ? static_cast<A>(call_.scale) : A(1)});
     // Two passes over the rows, so that no exponential waits for the maximum of its own row.
     const Rows<const A> bias =
         rows_of<const A>(call_.bias, block.batch, block.head).from(block.begin + begin);
@@ -105,12 +111,13 @@ class Forward {
       A* out = o_.row(begin + i);
       for (std::int64_t j = 0; j < value_width_; ++j) out[j] *= shrink;
     }
-    multiply<A>({.rows = count,
+    const PitchedTile<E> p = as_rows(s_, {count, keys}, p_);
+    multiply<E>({.rows = count,
                  .columns = call_.value_width,
-                 .depth = keys,
+                 .depth = steps<E>(keys),
                  .add = key_tile > 0,
-                 .a = s_.data,
-                 .a_row = s_.pitch,
+                 .a = p.data,
+                 .a_row = p.pitch,
                  .b = v_,
                  .c = {o_.row(begin), o_.pitch}});
   }
@@ -164,7 +171,8 @@ class Forward {
   Cut keys_;
   std::int64_t width_, value_width_;  // padded
   const QueryBlock* next_ = nullptr;
-  PitchedTile<A> q_, k_, kt_, v_, s_, o_;
+  PitchedTile<E> q_, k_, kt_, v_, p_;
+  PitchedTile<A> s_, o_;
   A *maximum_ = nullptr, *sum_ = nullptr;  // running values of each query
   A* top_ = nullptr;                       // maximum of each row of a score tile
 };

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "ops/common/cpu/vectors.h"
+#include "ops/common/cpu/multiply_add.h"
 
 namespace fovea::ops::cpu::FOVEA_ISA::attention {
 
@@ -12,88 +12,107 @@ namespace fovea::ops::cpu::FOVEA_ISA::attention {
 inline constexpr int kMaxVectors = kVectorBytes == 64 ? 4 : 2;
 
 /// A row-major matrix with `pitch` elements between rows; the pitch is a whole number of vectors.
-template <class A>
+template <class E>
 struct PitchedTile {
-  A* data = nullptr;
+  E* data = nullptr;
   std::int64_t pitch = 0;
 
-  A* row(std::int64_t i) const { return data + i * pitch; }
+  E* row(std::int64_t i) const { return data + i * pitch; }
 };
 
-/// c [rows, columns] = (add ? c : 0) + a [rows, depth] b [depth, columns]. Each element is one
-/// chain of additions over the depth, so splitting the depth does not change any bit. Columns are
-/// rounded up to half a vector: the excess is read in b and overwritten in c.
-template <class A>
+/// c [rows, columns] = (add ? c : 0) + a [rows, depth] b [depth, columns], where the depth counts
+/// E. Each element is one chain of additions over the depth, so splitting the depth does not change
+/// any bit. Columns are rounded up to half a vector: the excess is read in b and overwritten in c.
+template <class E>
 struct TileProduct {
+  using A = SumOf<E>;
+
   std::int64_t rows = 0, columns = 0, depth = 0;
   bool add = false;
-  const A* a = nullptr;
+  const E* a = nullptr;
   std::int64_t a_row = 0, a_column = 1;
-  PitchedTile<A> b, c;
+  PitchedTile<E> b;
+  PitchedTile<A> c;
+  A scale = 1;  ///< of c
 };
 
-/// A tile of c, kRows rows by kVectors vectors, held in registers.
-template <class V, int kRows, int kVectors, class A>
-inline void product_block(const TileProduct<A>& p, std::int64_t row, std::int64_t column) {
-  constexpr int kWidth = static_cast<int>(sizeof(V) / sizeof(A));
+template <int kBytes, int kRows, int kVectors, class E, class V>
+[[gnu::always_inline]] inline void add_products(const TileProduct<E>& p, const E* a, const E* b,
+                                                V (&sum)[kRows][kVectors]) {
+  constexpr int kWidth = kBytes / static_cast<int>(sizeof(SumOf<E>));
+  [[maybe_unused]] const Arithmetic<E> arithmetic;
+  for (std::int64_t k = 0; k < p.depth; ++k, a += p.a_column, b += p.b.pitch) {
+    Words<E, kBytes> bk[kVectors];
+    for (int j = 0; j < kVectors; ++j) bk[j] = load_words<kBytes>(b + j * kWidth);
+    for (int i = 0; i < kRows; ++i) {
+      const E aik = a[i * p.a_row];
+      for (int j = 0; j < kVectors; ++j) sum[i][j] = add_product(sum[i][j], aik, bk[j]);
+    }
+  }
+}
+
+/// A tile of c, kRows rows by kVectors vectors of kBytes, held in registers.
+template <int kBytes, int kRows, int kVectors, class E>
+inline void product_block(const TileProduct<E>& p, std::int64_t row, std::int64_t column) {
+  using A = SumOf<E>;
+  using V = Vector<A, kBytes>;
+  constexpr int kWidth = kBytes / static_cast<int>(sizeof(A));
   V sum[kRows][kVectors];
   A* c = p.c.row(row) + column;
   for (int i = 0; i < kRows; ++i)
     for (int j = 0; j < kVectors; ++j)
       sum[i][j] = p.add ? load<V>(c + i * p.c.pitch + j * kWidth) : V{};
 
-  const A* a = p.a + row * p.a_row;
-  const A* b = p.b.data + column;
-  for (std::int64_t k = 0; k < p.depth; ++k, a += p.a_column, b += p.b.pitch) {
-    V bk[kVectors];
-    for (int j = 0; j < kVectors; ++j) bk[j] = load<V>(b + j * kWidth);
-    for (int i = 0; i < kRows; ++i) {
-      const A aik = a[i * p.a_row];
-      for (int j = 0; j < kVectors; ++j) sum[i][j] += aik * bk[j];
-    }
+  add_products<kBytes>(p, p.a + row * p.a_row, p.b.data + column, sum);
+  if (p.scale != 1) {
+    for (int i = 0; i < kRows; ++i)
+      for (int j = 0; j < kVectors; ++j) sum[i][j] *= p.scale;
   }
   for (int i = 0; i < kRows; ++i)
     for (int j = 0; j < kVectors; ++j) store(c + i * p.c.pitch + j * kWidth, sum[i][j]);
 }
 
 /// Processes rows in blocks of kRows, then of 4, 2 and 1.
-template <class V, int kRows, int kVectors, class A>
-inline void product_rows(const TileProduct<A>& p, std::int64_t row, std::int64_t column) {
-  for (; row + kRows <= p.rows; row += kRows) product_block<V, kRows, kVectors>(p, row, column);
+template <int kBytes, int kRows, int kVectors, class E>
+inline void product_rows(const TileProduct<E>& p, std::int64_t row, std::int64_t column) {
+  for (; row + kRows <= p.rows; row += kRows)
+    product_block<kBytes, kRows, kVectors>(p, row, column);
   constexpr int kNext = kRows > 4 ? 4 : kRows / 2;
   if constexpr (kNext > 0) {
-    if (row < p.rows) product_rows<V, kNext, kVectors>(p, row, column);
+    if (row < p.rows) product_rows<kBytes, kNext, kVectors>(p, row, column);
   }
 }
 
-/// Processes columns in blocks of whole vectors, then a last half vector where that suffices.
-template <class A>
-inline void multiply(const TileProduct<A>& p) {
-  using V = Vector<A>;
-  constexpr std::int64_t kWidth = kLanes<A>, kHalf = kVectorBytes > 16 ? kWidth / 2 : 0;
+/// Processes columns in blocks of whole vectors, then a last half vector where that suffices (not
+/// for pairs, which are multiplied in whole vectors).
+template <class E>
+inline void multiply(const TileProduct<E>& p) {
+  using A = SumOf<E>;
+  constexpr std::int64_t kWidth = kLanes<A>;
+  constexpr std::int64_t kHalf = kVectorBytes > 16 && kPerStep<E> == 1 ? kWidth / 2 : 0;
   std::int64_t j = 0;
   while (j < p.columns) {
     const std::int64_t left = p.columns - j;
     if constexpr (kMaxVectors == 4) {
       if (left > 3 * kWidth + kHalf) {
-        product_rows<V, 6, 4>(p, 0, j);
+        product_rows<kVectorBytes, 6, 4>(p, 0, j);
         j += 4 * kWidth;
         continue;
       }
       if (left > 2 * kWidth + kHalf) {
-        product_rows<V, 8, 3>(p, 0, j);
+        product_rows<kVectorBytes, 8, 3>(p, 0, j);
         j += 3 * kWidth;
         continue;
       }
     }
     if (left > kWidth + kHalf) {
-      product_rows<V, kMaxVectors == 4 ? 8 : 6, 2>(p, 0, j);
+      product_rows<kVectorBytes, kMaxVectors == 4 ? 8 : 6, 2>(p, 0, j);
       j += 2 * kWidth;
     } else if (left > kHalf) {
-      product_rows<V, 8, 1>(p, 0, j);
+      product_rows<kVectorBytes, 8, 1>(p, 0, j);
       j += kWidth;
-    } else {
-      product_rows<Vector<A, kVectorBytes / 2>, 8, 1>(p, 0, j);
+    } else if constexpr (kHalf > 0) {
+      product_rows<kVectorBytes / 2, 8, 1>(p, 0, j);
       j += kHalf;
     }
   }

@@ -40,23 +40,26 @@ struct Cut {
   std::int64_t total, size, count;
 };
 
-/// One of the arrays in a kernel's scratch memory.
-template <class A>
+/// One of the arrays in a kernel's scratch memory: the address of the pointer to set, and its size.
 struct ScratchArray {
-  A** pointer;
-  std::int64_t count;
+  template <class E>
+  ScratchArray(E** to, std::int64_t count)
+      : pointer(to), bytes(count * static_cast<std::int64_t>(sizeof(E))) {}
+
+  void* pointer;
+  std::int64_t bytes;
 };
 
-/// Places the pieces in this thread's scratch, each aligned to 64 bytes.
-template <class A, int kPieces>
-inline void carve(const ScratchArray<A> (&pieces)[kPieces]) {
-  constexpr std::int64_t kUnit = 64 / sizeof(A);
+/// Places the arrays in this thread's scratch, each aligned to 64 bytes.
+template <int kPieces>
+inline void carve(const ScratchArray (&pieces)[kPieces]) {
+  constexpr std::int64_t kUnit = 64;
   std::int64_t total = 0;
-  for (const ScratchArray<A>& piece : pieces) total += ceil_div(piece.count, kUnit) * kUnit;
-  A* at = static_cast<A*>(scratch(Scratch::attention, static_cast<std::size_t>(total) * sizeof(A)));
-  for (const ScratchArray<A>& piece : pieces) {
-    *piece.pointer = at;
-    at += ceil_div(piece.count, kUnit) * kUnit;
+  for (const ScratchArray& piece : pieces) total += ceil_div(piece.bytes, kUnit) * kUnit;
+  auto* at = static_cast<char*>(scratch(Scratch::attention, static_cast<std::size_t>(total)));
+  for (const ScratchArray& piece : pieces) {
+    __builtin_memcpy(piece.pointer, &at, sizeof at);
+    at += ceil_div(piece.bytes, kUnit) * kUnit;
   }
 }
 
@@ -153,14 +156,14 @@ inline void unpack(PitchedTile<A> tile, Extent size, A scale, Rows<T> target) {
 }
 
 /// to [columns, rows] = from [rows, columns] transposed, zero-padded to the pitch.
-template <class A>
-inline void transpose(PitchedTile<A> from, Extent size, PitchedTile<A> to) {
-  constexpr std::int64_t kSquare = sizeof(A) == 4 ? 4 : 1;  // the last may extend into the padding
+template <class E>
+inline void transpose(PitchedTile<E> from, Extent size, PitchedTile<E> to) {
+  constexpr std::int64_t kSquare = sizeof(E) == 4 ? 4 : 1;  // the last may extend into the padding
   const std::int64_t columns = ceil_div(size.columns, kSquare) * kSquare;
-  cpu::FOVEA_ISA::transpose(Matrix<const A>{from.data, from.pitch}, size.rows, columns,
-                            Matrix<A>{to.data, to.pitch});
+  cpu::FOVEA_ISA::transpose(Matrix<const E>{from.data, from.pitch}, size.rows, columns,
+                            Matrix<E>{to.data, to.pitch});
   for (std::int64_t j = 0; j < size.columns; ++j)
-    for (std::int64_t i = size.rows; i < to.pitch; ++i) to.row(j)[i] = 0;
+    for (std::int64_t i = size.rows; i < to.pitch; ++i) to.row(j)[i] = {};
 }
 
 }  // namespace fovea::ops::cpu::FOVEA_ISA::attention

@@ -1,4 +1,4 @@
-// The blocked f32 GEMM (after Goto and van de Geijn): packs as many blocks of k and columns of B
+// The blocked GEMM (after Goto and van de Geijn): packs as many blocks of k and columns of B
 // at a time as fit in the cache.
 #include "ops/gemm/cpu.h"
 #include "ops/gemm/cpu_gemm_tiles.h"
@@ -7,14 +7,15 @@
 namespace fovea::ops::cpu::FOVEA_ISA {
 namespace {
 
-constexpr std::int64_t kMaxPacked = 1 << 20;    // packed floats of B at a time
+constexpr std::int64_t kMaxPacked = 1 << 20;    // packed elements of B at a time
 constexpr std::int64_t kSerialBatch = 1 << 22;  // multiply-adds above which a product is tiled
 
-void multiply_tiles(const TiledGemm& p, const Packed& packed) {
+template <class E>
+void multiply_tiles(const TiledGemm<E>& p, const Packed<E>& packed) {
   const std::int64_t down = ceil_div(p.call.m, p.tile_rows);
   const std::int64_t across = ceil_div(packed.cols, p.tile_cols);
   const std::int64_t tile_size =
-      p.tile_rows * p.tile_cols * smaller(p.call.k, packed.blocks * p.depth);
+      p.tile_rows * p.tile_cols * smaller(p.call.k, packed.blocks * p.depth * kPerStep<E>);
   parallel_for(
       down * across, grain(kMinMultiplied, tile_size), [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t i = begin; i < end; ++i) {
@@ -28,7 +29,8 @@ void multiply_tiles(const TiledGemm& p, const Packed& packed) {
 
 /// Packs and multiplies B part by part. Only an f32 C can hold partial sums, so for bf16 every
 /// part covers all of k.
-void multiply(const TiledGemm& p) {
+template <class E>
+void multiply(const TiledGemm<E>& p) {
   const std::int64_t m = p.call.m, n = p.call.n, depth = larger(1, p.depth);
   const bool whole_k = p.call.c.dtype != DType::f32;
   const bool in_place = p.reads_columns();
@@ -40,17 +42,17 @@ void multiply(const TiledGemm& p) {
   const std::int64_t cols = strips * kNr, rows = share_a ? ceil_div(m - a_row, kMr) * kMr : 0;
   const std::int64_t fitting = kMaxPacked / larger(1, depth * larger(cols, rows));
   const std::int64_t blocks = whole_k ? p.blocks : smaller(p.blocks, larger(1, fitting));
-  float* b = floats(Scratch::gemm_b, blocks * p.depth * (cols + rows) + kLanes<float>);
-  float* a = share_a ? b + blocks * p.depth * cols : nullptr;
+  E* b = elements<E>(Scratch::gemm_b, blocks * p.depth * (cols + rows) + kLanes<float>);
+  E* a = share_a ? b + blocks * p.depth * cols : nullptr;
   for (std::int64_t col = 0; col < n; col += cols) {
     for (std::int64_t block = 0; block < p.blocks; block += blocks) {
-      const Packed packed{.col = col,
-                          .cols = smaller(cols, n - col),
-                          .block = block,
-                          .blocks = smaller(blocks, p.blocks - block),
-                          .b = b,
-                          .a = a,
-                          .a_row = a_row};
+      const Packed<E> packed{.col = col,
+                             .cols = smaller(cols, n - col),
+                             .block = block,
+                             .blocks = smaller(blocks, p.blocks - block),
+                             .b = b,
+                             .a = a,
+                             .a_row = a_row};
       pack_shared(p, packed);
       multiply_tiles(p, packed);
     }
@@ -58,23 +60,25 @@ void multiply(const TiledGemm& p) {
 }
 
 /// Small products of a batch run in parallel, large ones one after another, each split into tiles.
+template <class E>
 void multiply_all(const GemmCall& call) {
   std::int64_t entries = 1;
   for (const std::int64_t size : call.batch) entries *= size;
   if (entries > 1 && call.m * call.n * call.k <= kSerialBatch) {
     parallel_for(entries, 1, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i) multiply(cut(call, i));
+      for (std::int64_t i = begin; i < end; ++i) multiply(cut<E>(call, i));
     });
     return;
   }
-  for (std::int64_t i = 0; i < entries; ++i) multiply(cut(call, i));
+  for (std::int64_t i = 0; i < entries; ++i) multiply(cut<E>(call, i));
 }
 
 }  // namespace
 
 namespace gemm {
 void multiply(const GemmCall& call) {
-  call.c.dtype == DType::f64 ? gemm_f64(call) : multiply_all(call);
+  if (call.c.dtype == DType::f64) return gemm_f64(call);
+  with_elements(call, [&](auto element) { multiply_all<decltype(element)>(call); });
 }
 }  // namespace gemm
 

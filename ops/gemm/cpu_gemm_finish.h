@@ -39,9 +39,7 @@ template <class T>
 }
 template <class T>
 [[gnu::always_inline]] inline void store_lanes(T* p, Vec v, std::int64_t count) {
-  if constexpr (sizeof(T) == sizeof(float)) {
-    if (count >= kLanes<float>) return store(p, v);
-  }
+  if (count >= kLanes<float>) return store(p, v);
   for (std::int64_t i = 0; i < count && i < kLanes<float>; ++i) p[i] = static_cast<T>(v[i]);
 }
 

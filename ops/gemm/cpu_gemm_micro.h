@@ -1,6 +1,10 @@
-// The GEMM microkernel: a tile of C in registers.
+// The GEMM microkernel: a tile of C in registers. E is what A and B are packed as, and what one
+// step along k multiplies: f32, or pairs of bf16.
 #pragma once
 
+#include <type_traits>
+
+#include "ops/common/cpu/multiply_add.h"
 #include "ops/common/cpu/prefetch.h"
 #include "ops/gemm/cpu_gemm_vector.h"
 
@@ -16,9 +20,11 @@ inline constexpr int kMr = 4;
 #endif
 inline constexpr int kNr = 2 * kLanes<float>;
 
-/// kMr rows of A: element (i, k) is data[i * row + k * step]. One of the two strides is 1.
+/// kMr rows of A: the element of row i and step k is data[i * row + k * step]. One of the two
+/// strides is 1.
+template <class E>
 struct Panel {
-  const float* data;
+  const E* data;
   std::int64_t row, step;
 };
 /// How a panel is read: packed, or in place with adjacent rows or adjacent columns.
@@ -37,17 +43,17 @@ struct TileOutput {
 /// Walks a panel along k. For row-strided panels one base pointer serves three rows: base, base +
 /// row and base + 2 row fit the addressing modes. Distant columns are prefetched explicitly,
 /// because the hardware prefetcher does not follow strides across pages.
-template <int kRows, Reads kReads>
+template <class E, int kRows, Reads kReads>
 class PanelWalk {
  public:
-  explicit PanelWalk(const Panel& panel)
+  explicit PanelWalk(const Panel<E>& panel)
       : twin_(opaque_alias(panel.data)), row_(kApart ? panel.row : 1), step_(panel.step) {
 #pragma GCC unroll 8
     for (int g = 0; g < kGroups; ++g) third_[g] = panel.data + 3 * g * row_;
   }
-  float operator[](int i) const { return kApart ? third_[i / 3][i % 3 * row_] : third_[0][i]; }
+  E operator[](int i) const { return kApart ? third_[i / 3][i % 3 * row_] : third_[0][i]; }
   /// The same element, for the second vector of columns.
-  float again(int i) const { return !kApart && loads_scalar_twice(i) ? twin_[i] : (*this)[i]; }
+  E again(int i) const { return !kApart && loads_scalar_twice(i) ? twin_[i] : (*this)[i]; }
   void next() {
     if (!kApart) twin_ += step_;
     if (kReads == Reads::columns)
@@ -59,30 +65,39 @@ class PanelWalk {
  private:
   static constexpr bool kApart = kReads == Reads::rows;
   static constexpr int kGroups = kApart ? (kRows + 2) / 3 : 1;
-  const float* third_[kGroups];
-  const float* twin_;
+  const E* third_[kGroups];
+  const E* twin_;
   std::int64_t row_, step_;
 };
 
-/// c[i][j] = sum over k of a(i, k) * b[k][j], for kRows rows and kCols vectors of columns; b is
+/// sum[i][j] = sum over k of a(i, k) * b[k][j], for kRows rows and kCols vectors of columns; b is
 /// packed with width kNr.
-template <int kRows, int kCols, Reads kReads = Reads::packed>
-void multiply_tile(std::int64_t depth, const Panel& panel, const float* b, const TileOutput& out) {
-  PanelWalk<kRows, kReads> a(panel);
-  Vec sum[kRows][kCols] = {};
+template <int kRows, int kCols, Reads kReads, class E>
+[[gnu::always_inline]] inline void add_products(std::int64_t depth, const Panel<E>& panel,
+                                                const E* b, Vec (&sum)[kRows][kCols]) {
+  [[maybe_unused]] const Arithmetic<E> arithmetic;
+  PanelWalk<E, kRows, kReads> a(panel);
   for (std::int64_t k = 0; k < depth; ++k) {
     prefetch<1, PrefetchKind::read>(b + kAhead * kNr, kNr);  // earlier than the hardware would
-    Vec right[kCols];
+    Words<E> right[kCols];
 #pragma GCC unroll 2
-    for (int j = 0; j < kCols; ++j) right[j] = load<Vec>(b + j * kLanes<float>);
+    for (int j = 0; j < kCols; ++j) right[j] = load_words(b + j * kLanes<float>);
 #pragma GCC unroll 16
     for (int i = 0; i < kRows; ++i) {
 #pragma GCC unroll 2
-      for (int j = 0; j < kCols; ++j) sum[i][j] += (j == 0 ? a[i] : a.again(i)) * right[j];
+      for (int j = 0; j < kCols; ++j)
+        sum[i][j] = add_product(sum[i][j], j == 0 ? a[i] : a.again(i), right[j]);
     }
     a.next();
     b += kNr;
   }
+}
+
+/// A tile of C from a panel of A and a strip of B.
+template <int kRows, int kCols, Reads kReads = Reads::packed, class E>
+void multiply_tile(std::int64_t depth, const Panel<E>& panel, const E* b, const TileOutput& out) {
+  Vec sum[kRows][kCols] = {};
+  add_products<kRows, kCols, kReads>(depth, panel, b, sum);
   if (out.bias != nullptr) {
 #pragma GCC unroll 2
     for (int j = 0; j < kCols; ++j) {
@@ -107,8 +122,8 @@ void multiply_tile(std::int64_t depth, const Panel& panel, const float* b, const
 }
 
 /// Runs the smallest kernel that covers `cols` columns, for a whole panel in place.
-template <Reads kReads>
-inline void multiply_tile_in_place(std::int64_t depth, const Panel& a, const float* b,
+template <Reads kReads, class E>
+inline void multiply_tile_in_place(std::int64_t depth, const Panel<E>& a, const E* b,
                                    std::int64_t cols, const TileOutput& out) {
   if (cols > kLanes<float>) return multiply_tile<kMr, 2, kReads>(depth, a, b, out);
   multiply_tile<kMr, 1, kReads>(depth, a, b, out);
@@ -116,11 +131,14 @@ inline void multiply_tile_in_place(std::int64_t depth, const Panel& a, const flo
 
 /// Runs the smallest kernel that covers `rows` rows and `cols` columns; panels in place are always
 /// whole.
-inline void multiply_tile(std::int64_t depth, const Panel& a, const float* b, std::int64_t rows,
+template <class E>
+inline void multiply_tile(std::int64_t depth, const Panel<E>& a, const E* b, std::int64_t rows,
                           std::int64_t cols, const TileOutput& out) {
   constexpr int kTwoThirds = (2 * kMr + 2) / 3, kThird = (kMr + 2) / 3;
   if (a.row != 1) return multiply_tile_in_place<Reads::rows>(depth, a, b, cols, out);
-  if (a.step != kMr) return multiply_tile_in_place<Reads::columns>(depth, a, b, cols, out);
+  if constexpr (kPerStep<E> == 1) {
+    if (a.step != kMr) return multiply_tile_in_place<Reads::columns>(depth, a, b, cols, out);
+  }
   if (cols > kLanes<float>) {
     if (rows > kTwoThirds) return multiply_tile<kMr, 2>(depth, a, b, out);
     if (rows > kThird) return multiply_tile<kTwoThirds, 2>(depth, a, b, out);

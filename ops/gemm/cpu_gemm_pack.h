@@ -1,7 +1,8 @@
-// GEMM packing: a strip of kWidth rows of A (or columns of B) becomes dst[k][kWidth] in f32,
-// padded with zeros.
+// GEMM packing: a strip of kWidth rows of A (or columns of B) becomes dst[step][kWidth], padded
+// with zeros. A step is what an E holds: one k in f32, or a pair of bf16.
 #pragma once
 
+#include "ops/common/cpu/multiply_add.h"
 #include "ops/gemm/cpu_gemm_vector.h"
 
 namespace fovea::ops::cpu::FOVEA_ISA {
@@ -13,63 +14,90 @@ struct Lines {
   std::int64_t count, depth;
 };
 
-/// Packs one k of one strip from adjacent elements, of which the first `valid` exist.
-template <int kWidth, class T>
-inline void pack_adjacent(const T* src, std::int64_t valid, float* dst) {
-  if (valid >= kWidth) {
-    for (int i = 0; i < kWidth; ++i) dst[i] = src[i];
+/// The element at p or, in a pair, also the one `step` behind it if at least two are `left`.
+template <class E, class T>
+[[gnu::always_inline]] inline E read(const T* p, std::int64_t step, std::int64_t left) {
+  if constexpr (std::is_same_v<E, Bf16Pair>) {
+    const std::uint32_t high = left > 1 ? 0xffff0000u : 0;
+    return {p->bits | (std::uint32_t{p[left > 1 ? step : 0].bits} << 16 & high)};
   } else {
-    for (int i = 0; i < kWidth; ++i) dst[i] = i < valid ? static_cast<float>(src[i]) : 0.0f;
+    return static_cast<E>(*p);
+  }
+}
+
+/// A vector of E along k from p on, where `left` elements are left; the rest is zero.
+template <class E, class T>
+[[gnu::always_inline]] inline Words<E> read_words(const T* p, std::int64_t left) {
+  if (left >= kLanes<float> * kPerStep<E>) {
+    if constexpr (std::is_same_v<E, Bf16Pair>) {
+      return load_words(reinterpret_cast<const Bf16Pair*>(p));
+    } else {
+      return load<Vec>(p);
+    }
+  }
+  E part[kLanes<float>] = {};
+  for (std::int64_t i = 0; i * kPerStep<E> < left; ++i)
+    part[i] = read<E>(p + i * kPerStep<E>, 1, left - i * kPerStep<E>);
+  return load_words(part);
+}
+
+/// Packs one step of one strip from adjacent elements, of which the first `valid` exist.
+template <int kWidth, class E, class T>
+[[gnu::always_inline]] inline void pack_adjacent(const T* src, std::int64_t step, std::int64_t left,
+                                                 std::int64_t valid, E* dst) {
+  if (valid >= kWidth) {
+    for (int i = 0; i < kWidth; ++i) dst[i] = read<E>(src + i, step, left);
+  } else {
+    for (int i = 0; i < kWidth; ++i) dst[i] = i < valid ? read<E>(src + i, step, left) : E{};
   }
 }
 
 /// Packs lines that are contiguous along k (step == 1): squares of kLanes<float> x kLanes<float>
 /// are transposed in registers. If kWidth < kLanes<float>, each store overlaps the next one, and
 /// dst needs kLanes<float> extra elements.
-template <int kWidth, class T>
-void pack_lines(const T* src, const Lines& s, std::int64_t valid, float* dst) {
+template <int kWidth, class E, class T>
+void pack_lines(const T* src, const Lines& s, std::int64_t valid, E* dst) {
   constexpr int kGroups = (kWidth + kLanes<float> - 1) / kLanes<float>;
-  for (std::int64_t k = 0; k < s.depth; k += kLanes<float>) {
-    const std::int64_t count = s.depth - k < kLanes<float> ? s.depth - k : kLanes<float>;
+  constexpr std::int64_t kSquare = kLanes<float> * kPerStep<E>;  // k in a square
+  for (std::int64_t k = 0; k < s.depth; k += kSquare) {
+    const std::int64_t left = s.depth - k;
     for (int group = 0; group < kGroups; ++group) {
       const std::int64_t lines = valid - group * kLanes<float>;
       const T* at = src + group * kLanes<float> * s.line + k;
-      Vec square[kLanes<float>];
-      if (count == kLanes<float> && lines >= kLanes<float>) {
+      Words<E> square[kLanes<float>];
+      if (left >= kSquare && lines >= kLanes<float>) {
 #pragma GCC unroll 16
-        for (int i = 0; i < kLanes<float>; ++i) square[i] = load<Vec>(at + i * s.line);
+        for (int i = 0; i < kLanes<float>; ++i) square[i] = read_words<E>(at + i * s.line, kSquare);
       } else {
-        for (int i = 0; i < kLanes<float>; ++i) {
-          square[i] = i >= lines               ? Vec{}
-                      : count == kLanes<float> ? load<Vec>(at + i * s.line)
-                                               : load_part(at + i * s.line, count);
-        }
+        for (int i = 0; i < kLanes<float>; ++i)
+          square[i] = i < lines ? read_words<E>(at + i * s.line, left) : Words<E>{};
       }
       transpose(square);
-      float* out = dst + k * kWidth + group * kLanes<float>;
-      for (std::int64_t i = 0; i < count; ++i) store(out + i * kWidth, square[i]);
+      E* out = dst + k / kPerStep<E> * kWidth + group * kLanes<float>;
+      for (std::int64_t i = 0; i < kLanes<float> && i * kPerStep<E> < left; ++i)
+        store_words(out + i * kWidth, square[i]);
     }
   }
 }
 
-template <int kWidth, class T>
-void pack_strided(const T* src, const Lines& s, std::int64_t valid, float* dst) {
-  for (std::int64_t k = 0; k < s.depth; ++k) {
+template <int kWidth, class E, class T>
+void pack_strided(const T* src, const Lines& s, std::int64_t valid, E* dst) {
+  for (std::int64_t k = 0; k < s.depth; k += kPerStep<E>) {
     for (int i = 0; i < kWidth; ++i) {
-      *dst++ = i < valid ? static_cast<float>(src[i * s.line + k * s.step]) : 0.0f;
+      *dst++ = i < valid ? read<E>(src + i * s.line + k * s.step, s.step, s.depth - k) : E{};
     }
   }
 }
 
 /// Packs all lines into strips of kWidth, with `stride` between strips. Adjacent elements are read
 /// in memory order across all strips, which suits the hardware prefetcher best.
-template <int kWidth, class T>
-void pack_strips(const T* src, const Lines& s, float* dst, std::int64_t stride) {
+template <int kWidth, class E, class T>
+void pack_strips(const T* src, const Lines& s, E* dst, std::int64_t stride) {
   if (s.line == 1) {
-    for (std::int64_t k = 0; k < s.depth; ++k) {
-      float* to = dst + k * kWidth;
+    for (std::int64_t k = 0; k < s.depth; k += kPerStep<E>) {
+      E* to = dst + k / kPerStep<E> * kWidth;
       for (std::int64_t i = 0; i < s.count; i += kWidth, to += stride) {
-        pack_adjacent<kWidth>(src + k * s.step + i, s.count - i, to);
+        pack_adjacent<kWidth>(src + k * s.step + i, s.step, s.depth - k, s.count - i, to);
       }
     }
     return;

@@ -3,7 +3,9 @@
 //
 // k is split into blocks. B is packed block by block into strips of kNr columns that all threads
 // read. C is split into tiles of fixed size; the thread that computes a tile packs the rows of A
-// that it needs. bf16 operands are converted to f32 during packing.
+// that it needs. If both operands are bf16 and the instruction set multiplies pairs of bf16, E is
+// Bf16Pair, and two k are one step; otherwise E is float, a step is one k, and bf16 is converted
+// during packing.
 //
 //                                     B  k x n   kNr  kNr  kNr
 //                                               +----+----+----+-
@@ -37,11 +39,11 @@
 
 namespace fovea::ops::cpu::FOVEA_ISA {
 
-inline constexpr std::int64_t kMaxDepth = 512;                // k per block
+inline constexpr std::int64_t kMaxDepth = 512;                // steps per block
 inline constexpr std::int64_t kMaxTileRows = 56 / kMr * kMr;  // rows of A per tile
 inline constexpr std::int64_t kMinTilePanels = 4;  // panels of A per tile, which share a strip of B
 inline constexpr std::int64_t kWantedTiles = 16;   // enough tiles for an even load
-inline constexpr std::int64_t kPackChunk = 32;     // k packed by one thread at a time
+inline constexpr std::int64_t kPackChunk = 32;     // steps packed by one thread at a time
 
 inline constexpr std::int64_t kMinPacked = 1 << 15;  // elements that justify waking a thread
 
@@ -56,49 +58,54 @@ inline constexpr std::int64_t kBadColumnStride = kMr >= 14 ? kBadStride : 256;
 inline constexpr std::int64_t kFewColumns = kLanes<float> == 16 ? 127 : INT64_MAX;
 
 /// One matrix of the batch and its tiling, which depends on the sizes alone.
+template <class E>
 struct TiledGemm {
   const GemmCall& call;
   std::int64_t a, b, c;               // offsets of this batch entry, in elements
-  std::int64_t depth, blocks;         // k per block, number of blocks
+  std::int64_t depth, blocks;         // steps per block, number of blocks
   std::int64_t tile_rows, tile_cols;  // multiples of kMr and kNr
 
   [[nodiscard]] std::int64_t depth_of(std::int64_t block) const {
-    return smaller(depth, call.k - block * depth);
+    return smaller(depth, ceil_div(call.k, kPerStep<E>) - block * depth);
   }
+  /// The first k of a block.
+  [[nodiscard]] std::int64_t k_of(std::int64_t block) const { return block * depth * kPerStep<E>; }
   /// Whether whole panels of A are read in place, row by row or column by column.
   [[nodiscard]] bool reads_rows() const {
-    return call.a.dtype == DType::f32 && call.a.col == 1 && call.a.row > 1 &&
+    return kPerStep<E> == 1 && call.a.dtype == DType::f32 && call.a.col == 1 && call.a.row > 1 &&
            call.a.row % kBadStride != 0 && call.n <= kFewColumns;
   }
   [[nodiscard]] bool reads_columns() const {
-    return call.a.dtype == DType::f32 && call.a.row == 1 && call.a.col > 1 &&
+    return kPerStep<E> == 1 && call.a.dtype == DType::f32 && call.a.row == 1 && call.a.col > 1 &&
            call.a.col % kBadColumnStride != 0;
   }
-  [[nodiscard]] Panel panel_in_place(std::int64_t block, std::int64_t row) const {
+  [[nodiscard]] Panel<E> panel_in_place(std::int64_t block, std::int64_t row) const {
     const std::int64_t offset = a + row * call.a.row + block * depth * call.a.col;
-    return {static_cast<const float*>(call.a.data) + offset, call.a.row, call.a.col};
+    return {static_cast<const E*>(call.a.data) + offset, call.a.row, call.a.col};
   }
 };
 
 /// The part of B that is packed at one time and, if the columns of A are contiguous, of A.
+template <class E>
 struct Packed {
   std::int64_t col, cols;      // columns [col, col + cols)
   std::int64_t block, blocks;  // blocks of k [block, block + blocks)
-  float* b;                    // [blocks][strips][depth of the block][kNr]
-  float* a;                    // [blocks][panels][depth of the block][kMr], or null
+  E* b;                        // [blocks][strips][steps of the block][kNr]
+  E* a;                        // [blocks][panels][steps of the block][kMr], or null
   std::int64_t a_row;  // rows from here on are packed in `a`; earlier ones are read in place
 
-  [[nodiscard]] float* strip(const TiledGemm& p, std::int64_t of_block, std::int64_t at_col) const {
+  [[nodiscard]] E* strip(const TiledGemm<E>& p, std::int64_t of_block, std::int64_t at_col) const {
     const std::int64_t before = (of_block - block) * p.depth * ceil_div(cols, kNr) * kNr;
     return b + before + (at_col - col) * p.depth_of(of_block);
   }
-  [[nodiscard]] float* packed_panel(const TiledGemm& p, std::int64_t of_block,
-                                    std::int64_t at_row) const {
+  [[nodiscard]] E* packed_panel(const TiledGemm<E>& p, std::int64_t of_block,
+                                std::int64_t at_row) const {
     const std::int64_t before =
         (of_block - block) * p.depth * ceil_div(p.call.m - a_row, kMr) * kMr;
     return a + before + (at_row - a_row) * p.depth_of(of_block);
   }
-  [[nodiscard]] Panel panel(const TiledGemm& p, std::int64_t of_block, std::int64_t at_row) const {
+  [[nodiscard]] Panel<E> panel(const TiledGemm<E>& p, std::int64_t of_block,
+                               std::int64_t at_row) const {
     if (at_row >= a_row) return {packed_panel(p, of_block, at_row), 1, kMr};
     return p.panel_in_place(of_block, at_row);
   }
@@ -109,8 +116,10 @@ struct GemmTile {
   std::int64_t row, rows, col, cols;
 };
 
-inline TiledGemm cut(const GemmCall& call, std::int64_t entry) {
-  const std::int64_t blocks = larger(1, ceil_div(call.k, kMaxDepth));
+template <class E>
+TiledGemm<E> cut(const GemmCall& call, std::int64_t entry) {
+  const std::int64_t steps = ceil_div(call.k, kPerStep<E>);
+  const std::int64_t blocks = larger(1, ceil_div(steps, kMaxDepth));
   const std::int64_t panels = ceil_div(call.m, kMr), strips = ceil_div(call.n, kNr);
   const std::int64_t tile_panels =
       smaller(kMaxTileRows / kMr, larger(kMinTilePanels, panels / kWantedTiles));
@@ -120,59 +129,69 @@ inline TiledGemm cut(const GemmCall& call, std::int64_t entry) {
           .a = gemm_batch_offset(call, call.a.batch, entry),
           .b = gemm_batch_offset(call, call.b.batch, entry),
           .c = gemm_batch_offset(call, call.c.batch, entry),
-          .depth = ceil_div(call.k, blocks),
+          .depth = ceil_div(steps, blocks),
           .blocks = blocks,
           .tile_rows = tile_panels * kMr,
           .tile_cols = tile_strips * kNr};
 }
 
 /// Packs the lines of an operand that start at `offset` into strips with `stride` between them.
-template <int kWidth>
-void pack(const GemmOperand& x, std::int64_t offset, const Lines& lines, float* to,
+template <int kWidth, class E>
+void pack(const GemmOperand& x, std::int64_t offset, const Lines& lines, E* to,
           std::int64_t stride) {
-  if (x.dtype == DType::f32) {
-    pack_strips<kWidth>(static_cast<const float*>(x.data) + offset, lines, to, stride);
-  } else {
-    pack_strips<kWidth>(static_cast<const bf16*>(x.data) + offset, lines, to, stride);
+  if constexpr (std::is_same_v<E, float>) {
+    if (x.dtype == DType::f32)
+      return pack_strips<kWidth>(static_cast<const float*>(x.data) + offset, lines, to, stride);
   }
+  pack_strips<kWidth>(static_cast<const bf16*>(x.data) + offset, lines, to, stride);
 }
 
-/// The range [begin, end) of k within one block, counted from the block's start.
-struct Depths {
+/// The steps [begin, end) within one block, counted from the block's start.
+struct Steps {
   std::int64_t block, begin, end;
 };
 
-/// Packs all required columns of B as strips [depth][kNr].
-inline void pack_b(const TiledGemm& p, const Packed& to, const Depths& k) {
-  const GemmOperand& b = p.call.b;
-  const std::int64_t offset = p.b + (k.block * p.depth + k.begin) * b.row + to.col * b.col;
-  pack<kNr>(b, offset, {b.col, b.row, to.cols, k.end - k.begin},
-            to.strip(p, k.block, to.col) + k.begin * kNr, p.depth_of(k.block) * kNr);
+/// The values of k in `steps` that exist.
+template <class E>
+std::int64_t depth_in(const TiledGemm<E>& p, const Steps& steps) {
+  return smaller((steps.end - steps.begin) * kPerStep<E>,
+                 p.call.k - p.k_of(steps.block) - steps.begin * kPerStep<E>);
 }
 
-/// Packs the rows [t.row, t.row + t.rows) of A as panels [depth][kMr], the first at `to`.
-inline void pack_a(const TiledGemm& p, const GemmTile& t, const Depths& k, float* to) {
+/// Packs all required columns of B as strips [step][kNr].
+template <class E>
+void pack_b(const TiledGemm<E>& p, const Packed<E>& to, const Steps& steps) {
+  const GemmOperand& b = p.call.b;
+  const std::int64_t k = p.k_of(steps.block) + steps.begin * kPerStep<E>;
+  pack<kNr>(b, p.b + k * b.row + to.col * b.col, {b.col, b.row, to.cols, depth_in(p, steps)},
+            to.strip(p, steps.block, to.col) + steps.begin * kNr, p.depth_of(steps.block) * kNr);
+}
+
+/// Packs the rows [t.row, t.row + t.rows) of A as panels [step][kMr], the first at `to`.
+template <class E>
+void pack_a(const TiledGemm<E>& p, const GemmTile& t, const Steps& steps, E* to) {
   const GemmOperand& a = p.call.a;
-  const std::int64_t offset = p.a + t.row * a.row + (k.block * p.depth + k.begin) * a.col;
-  pack<kMr>(a, offset, {a.row, a.col, t.rows, k.end - k.begin}, to + k.begin * kMr,
-            p.depth_of(k.block) * kMr);
+  const std::int64_t k = p.k_of(steps.block) + steps.begin * kPerStep<E>;
+  pack<kMr>(a, p.a + t.row * a.row + k * a.col, {a.row, a.col, t.rows, depth_in(p, steps)},
+            to + steps.begin * kMr, p.depth_of(steps.block) * kMr);
 }
 
 /// Packs the data that all tiles share.
-inline void pack_shared(const TiledGemm& p, const Packed& to) {
+template <class E>
+void pack_shared(const TiledGemm<E>& p, const Packed<E>& to) {
   const std::int64_t chunks = ceil_div(p.depth, kPackChunk);
   const std::int64_t chunk_size =
       kPackChunk * (to.cols + (to.a == nullptr ? 0 : p.call.m - to.a_row));
   parallel_for(to.blocks * chunks, grain(kMinPacked, chunk_size),
                [&](std::int64_t begin, std::int64_t end) {
                  for (std::int64_t i = begin; i < end; ++i) {
-                   const std::int64_t block = to.block + i / chunks, k = i % chunks * kPackChunk;
-                   const Depths depths{block, k, smaller(k + kPackChunk, p.depth_of(block))};
-                   if (depths.begin >= depths.end) continue;
-                   pack_b(p, to, depths);
+                   const std::int64_t block = to.block + i / chunks, at = i % chunks * kPackChunk;
+                   const Steps steps{block, at, smaller(at + kPackChunk, p.depth_of(block))};
+                   if (steps.begin >= steps.end) continue;
+                   pack_b(p, to, steps);
                    if (to.a == nullptr || to.a_row == p.call.m) continue;
                    const GemmTile rest{to.a_row, p.call.m - to.a_row, 0, 0};
-                   pack_a(p, rest, depths, to.packed_panel(p, block, to.a_row));
+                   pack_a(p, rest, steps, to.packed_panel(p, block, to.a_row));
                  }
                });
 }
@@ -183,8 +202,9 @@ struct Sums {
   std::int64_t stride;
 };
 
-template <class T>
-TileTarget<T> target(const TiledGemm& p, const GemmTile& t, std::int64_t block, const Sums& sums) {
+template <class T, class E>
+TileTarget<T> target(const TiledGemm<E>& p, const GemmTile& t, std::int64_t block,
+                     const Sums& sums) {
   const GemmCall& call = p.call;
   const std::int64_t at = p.c + t.row * call.c.row + t.col;
   const auto* addend = static_cast<const T*>(call.addend);
@@ -214,9 +234,9 @@ template <PrefetchKind kKind, class T>
 }
 
 /// Computes one block's contribution to a tile of at most kMr x kNr from a packed panel and strip.
-template <class T>
-void multiply_small(const TiledGemm& p, std::int64_t block, const TileTarget<T>& t, const Panel& a,
-                    const float* b) {
+template <class T, class E>
+void multiply_small(const TiledGemm<E>& p, std::int64_t block, const TileTarget<T>& t,
+                    const Panel<E>& a, const E* b) {
   const std::int64_t depth = p.depth_of(block);
   if (t.last) prefetch_tile<PrefetchKind::write>(t.c, t);
   if (t.first && t.addend != nullptr && t.addend != t.c)
@@ -237,22 +257,23 @@ void multiply_small(const TiledGemm& p, std::int64_t block, const TileTarget<T>&
 
 /// The rows of A that one tile packs for itself, from `row` on, counted from the tile's first row;
 /// earlier rows are read in place. Without data, all tiles share packed rows.
+template <class E>
 struct OwnRows {
-  float* data;
+  E* data;
   std::int64_t row;
 };
 
 /// Computes one block's contribution to a tile.
-template <class T>
-void multiply_panels(const TiledGemm& p, const Packed& packed, std::int64_t block,
-                     const GemmTile& t, const Sums& sums, const OwnRows& own) {
+template <class T, class E>
+void multiply_panels(const TiledGemm<E>& p, const Packed<E>& packed, std::int64_t block,
+                     const GemmTile& t, const Sums& sums, const OwnRows<E>& own) {
   for (std::int64_t j = 0; j < t.cols; j += kNr) {
-    const float* strip = packed.strip(p, block, t.col + j);
+    const E* strip = packed.strip(p, block, t.col + j);
     for (std::int64_t i = 0; i < t.rows; i += kMr) {
-      const Panel panel = own.data == nullptr ? packed.panel(p, block, t.row + i)
-                          : i < own.row
-                              ? p.panel_in_place(block, t.row + i)
-                              : Panel{own.data + (i - own.row) * p.depth_of(block), 1, kMr};
+      const Panel<E> panel = own.data == nullptr ? packed.panel(p, block, t.row + i)
+                             : i < own.row
+                                 ? p.panel_in_place(block, t.row + i)
+                                 : Panel<E>{own.data + (i - own.row) * p.depth_of(block), 1, kMr};
       const GemmTile small{t.row + i, smaller(kMr, t.rows - i), t.col + j,
                            smaller(kNr, t.cols - j)};
       const Sums at{sums.data == nullptr ? nullptr : sums.data + i * sums.stride + j, sums.stride};
@@ -261,22 +282,24 @@ void multiply_panels(const TiledGemm& p, const Packed& packed, std::int64_t bloc
   }
 }
 
-inline float* floats(Scratch purpose, std::int64_t count) {
-  return static_cast<float*>(scratch(purpose, static_cast<std::size_t>(count) * sizeof(float)));
+template <class E>
+E* elements(Scratch purpose, std::int64_t count) {
+  return static_cast<E*>(scratch(purpose, static_cast<std::size_t>(count) * sizeof(E)));
 }
 
 /// Adds the packed blocks of k to one tile of C.
-inline void multiply_tile(const TiledGemm& p, const Packed& packed, const GemmTile& t) {
+template <class E>
+void multiply_tile(const TiledGemm<E>& p, const Packed<E>& packed, const GemmTile& t) {
   const bool f32 = p.call.c.dtype == DType::f32;
-  OwnRows own{nullptr, p.reads_rows() ? t.rows / kMr * kMr : 0};
+  OwnRows<E> own{nullptr, p.reads_rows() ? t.rows / kMr * kMr : 0};
   if (packed.a == nullptr) {
-    own.data = floats(Scratch::gemm_a, ceil_div(t.rows, kMr) * kMr * p.depth + kLanes<float>);
+    own.data = elements<E>(Scratch::gemm_a, ceil_div(t.rows, kMr) * kMr * p.depth + kLanes<float>);
   }
   Sums sums{nullptr, p.call.c.row};
   if (f32) {
     sums.data = static_cast<float*>(p.call.c.data) + p.c + t.row * sums.stride + t.col;
   } else if (p.blocks > 1) {
-    sums = {floats(Scratch::gemm_sum, t.rows * t.cols), t.cols};
+    sums = {elements<float>(Scratch::gemm_sum, t.rows * t.cols), t.cols};
   }
   for (std::int64_t block = packed.block; block < packed.block + packed.blocks; ++block) {
     if (own.data != nullptr && own.row < t.rows) {
@@ -289,6 +312,15 @@ inline void multiply_tile(const TiledGemm& p, const Packed& packed, const GemmTi
       multiply_panels<bf16>(p, packed, block, t, sums, own);
     }
   }
+}
+
+/// Calls f(E{}) for the E that the operands of `call` are packed as.
+template <class F>
+void with_elements(const GemmCall& call, const F& f) {
+  if constexpr (kMultipliesPairs) {
+    if (call.a.dtype == DType::bf16 && call.b.dtype == DType::bf16) return f(Bf16Pair{});
+  }
+  f(float{});
 }
 
 }  // namespace fovea::ops::cpu::FOVEA_ISA

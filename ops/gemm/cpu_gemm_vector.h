@@ -1,4 +1,4 @@
-// f32 vector helpers of the GEMM: partial loads, and transposing a square in registers.
+// Vector helpers of the GEMM: partial loads, and transposing a square of 32-bit lanes in registers.
 #pragma once
 
 #include <cstdint>
@@ -18,28 +18,41 @@ Vec load_part(const T* p, std::int64_t count) {
 }
 
 #if defined(FOVEA_ISA_v4)
-inline Vec zip_low(Vec a, Vec b) {
+template <class V>
+inline V zip_low(V a, V b) {
   return __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
 }
-inline Vec zip_high(Vec a, Vec b) {
+template <class V>
+inline V zip_high(V a, V b) {
   return __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15,
                                  31);
 }
 #elif defined(FOVEA_ISA_v3)
-inline Vec zip_low(Vec a, Vec b) { return __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11); }
-inline Vec zip_high(Vec a, Vec b) {
+template <class V>
+inline V zip_low(V a, V b) {
+  return __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11);
+}
+template <class V>
+inline V zip_high(V a, V b) {
   return __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
 }
 #else
-inline Vec zip_low(Vec a, Vec b) { return __builtin_shufflevector(a, b, 0, 4, 1, 5); }
-inline Vec zip_high(Vec a, Vec b) { return __builtin_shufflevector(a, b, 2, 6, 3, 7); }
+template <class V>
+inline V zip_low(V a, V b) {
+  return __builtin_shufflevector(a, b, 0, 4, 1, 5);
+}
+template <class V>
+inline V zip_high(V a, V b) {
+  return __builtin_shufflevector(a, b, 2, 6, 3, 7);
+}
 #endif
 
 /// Transposes x[i][j] to x[j][i] in log2(kLanes<float>) rounds of perfect shuffles.
-inline void transpose(Vec (&x)[kLanes<float>]) {
+template <class V>
+inline void transpose(V (&x)[kLanes<float>]) {
 #pragma GCC unroll 4
   for (int round = 1; round < kLanes<float>; round *= 2) {
-    Vec y[kLanes<float>];
+    V y[kLanes<float>];
 #pragma GCC unroll 8
     for (int i = 0; i < kLanes<float> / 2; ++i) {
       y[2 * i] = zip_low(x[i], x[i + kLanes<float> / 2]);

@@ -17,7 +17,9 @@ struct Matrix {
   Matrix at(std::int64_t i, std::int64_t j) const { return {row(i) + j, line}; }
 };
 
-inline void transpose_4x4(Matrix<const float> from, Matrix<float> to) {
+/// For T of 32 bits.
+template <class T>
+inline void transpose_4x4(Matrix<const T> from, Matrix<T> to) {
   using V = VectorOf<float, 16>::type;
   V a, b, c, d;
   __builtin_memcpy(&a, from.row(0), sizeof a);
@@ -32,10 +34,10 @@ inline void transpose_4x4(Matrix<const float> from, Matrix<float> to) {
   b = __builtin_shufflevector(ab_low, cd_low, 2, 3, 6, 7);
   c = __builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5);
   d = __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7);
-  __builtin_memcpy(to.row(0), &a, sizeof a);
-  __builtin_memcpy(to.row(1), &b, sizeof b);
-  __builtin_memcpy(to.row(2), &c, sizeof c);
-  __builtin_memcpy(to.row(3), &d, sizeof d);
+  __builtin_memcpy(static_cast<void*>(to.row(0)), &a, sizeof a);
+  __builtin_memcpy(static_cast<void*>(to.row(1)), &b, sizeof b);
+  __builtin_memcpy(static_cast<void*>(to.row(2)), &c, sizeof c);
+  __builtin_memcpy(static_cast<void*>(to.row(3)), &d, sizeof d);
 }
 
 /// to[j][i] = from[i][j] for i < rows and j < columns.

@@ -1,0 +1,125 @@
+// What products multiply and add: f64, f32, or pairs of bf16, two neighbours along the depth of a
+// product in one 32-bit word, which some instruction sets multiply without converting them to f32.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include "ops/common/cpu/vectors.h"
+
+#if defined(FOVEA_ISA_v4bf16) || defined(FOVEA_ISA_v4bf16_twin)
+#include <immintrin.h>
+#endif
+
+namespace fovea::ops::cpu::FOVEA_ISA {
+
+/// Elements k (in the low half) and k + 1 of the depth.
+struct Bf16Pair {
+  std::uint32_t bits = 0;
+};
+[[gnu::always_inline]] inline Bf16Pair pair(bf16 low, bf16 high) {
+  return {low.bits | std::uint32_t{high.bits} << 16};
+}
+
+// E is double, float or Bf16Pair.
+
+/// Number of elements along the depth in one E.
+template <class E>
+inline constexpr std::int64_t kPerStep = std::is_same_v<E, Bf16Pair> ? 2 : 1;
+/// The type of sums of products.
+template <class E>
+using SumOf = std::conditional_t<std::is_same_v<E, Bf16Pair>, float, E>;
+/// A vector of E.
+template <class E, int kBytes = kVectorBytes>
+using Words = Vector<std::conditional_t<std::is_same_v<E, Bf16Pair>, std::uint32_t, E>, kBytes>;
+
+template <int kBytes = kVectorBytes, class E>
+[[gnu::always_inline]] inline Words<E, kBytes> load_words(const E* p) {
+  Words<E, kBytes> words;
+  __builtin_memcpy(&words, p, sizeof words);
+  return words;
+}
+template <class E>
+[[gnu::always_inline]] inline void store_words(E* p, Words<E> words) {
+  __builtin_memcpy(static_cast<void*>(p), &words, sizeof words);
+}
+
+/// sum + a b in every lane; a is a vector or the same in all lanes.
+template <class V, class A>
+[[gnu::always_inline]] inline V add_product(V sum, A a, V b) {
+  return sum + a * b;
+}
+
+/// Lives around sums of products of E on the same thread.
+struct PlainArithmetic {};
+
+// Where kMultipliesPairs, add_product(sum, a, b) with pairs is sum + a[1] b[1] + a[0] b[0] in every
+// lane, rounded to nearest even after each sum; subnormal numbers are read and written as zero.
+#if defined(FOVEA_ISA_v4bf16)
+inline constexpr bool kMultipliesPairs = true;
+template <class E>
+using Arithmetic = PlainArithmetic;
+
+[[gnu::always_inline]] inline Vector<float> add_product(Vector<float> sum, Words<Bf16Pair> a,
+                                                        Words<Bf16Pair> b) {
+  return reinterpret_cast<Vector<float>>(_mm512_dpbf16_ps(
+      reinterpret_cast<__m512>(sum), reinterpret_cast<__m512bh>(a), reinterpret_cast<__m512bh>(b)));
+}
+#elif defined(FOVEA_ISA_v4bf16_twin)
+inline constexpr bool kMultipliesPairs = true;
+
+class PairArithmetic {
+ public:
+  PairArithmetic() : before_(_mm_getcsr()) {
+    _mm_setcsr(before_ | kFlushToZero | kDenormalsAreZero);
+    asm volatile("" ::: "memory");
+  }
+  ~PairArithmetic() {
+    asm volatile("" ::: "memory");
+    _mm_setcsr(before_);
+  }
+  PairArithmetic(const PairArithmetic&) = delete;
+  PairArithmetic& operator=(const PairArithmetic&) = delete;
+
+ private:
+  static constexpr unsigned kFlushToZero = 0x8000, kDenormalsAreZero = 0x40;
+  unsigned before_;
+};
+template <class E>
+using Arithmetic = std::conditional_t<std::is_same_v<E, Bf16Pair>, PairArithmetic, PlainArithmetic>;
+
+[[gnu::always_inline]] inline Vector<float> add_product(Vector<float> sum, Words<Bf16Pair> a,
+                                                        Words<Bf16Pair> b) {
+  using Floats = Vector<float>;
+  sum += reinterpret_cast<Floats>(a & 0xffff0000u) * reinterpret_cast<Floats>(b & 0xffff0000u);
+  return sum + reinterpret_cast<Floats>(a << 16) * reinterpret_cast<Floats>(b << 16);
+}
+#else
+inline constexpr bool kMultipliesPairs = false;
+template <class E>
+using Arithmetic = PlainArithmetic;
+#endif
+
+/// v rounded to bf16, in the low halves of the words.
+[[gnu::always_inline]] inline Words<Bf16Pair> rounded(Vector<float> v) {
+  const auto is_nan = v != v;  // NOLINT(misc-redundant-expression)
+  return round_to_bf16(reinterpret_cast<Words<Bf16Pair>>(v), is_nan);
+}
+/// Stores the low halves of words.
+[[gnu::always_inline]] inline void store_halves(bf16* p, Words<Bf16Pair> words) {
+  store(&p->bits, __builtin_convertvector(words, Vector<std::uint16_t, kVectorBytes / 2>));
+}
+
+#if defined(FOVEA_ISA_v4bf16) || defined(FOVEA_ISA_v4bf16_twin)
+[[gnu::always_inline]] inline Vector<float> add_product(Vector<float> sum, Bf16Pair a,
+                                                        Words<Bf16Pair> b) {
+  return add_product(sum, Words<Bf16Pair>{} + a.bits, b);
+}
+#endif
+
+/// What operands of T are multiplied as.
+template <class T>
+using FactorOf =
+    std::conditional_t<std::is_same_v<T, bf16> && kMultipliesPairs, Bf16Pair, acc_t<T>>;
+
+}  // namespace fovea::ops::cpu::FOVEA_ISA
