@@ -19,6 +19,7 @@
 #include "engine/comm/cores.h"
 #include "engine/comm/launcher.h"
 #include "engine/comm/world.h"
+#include "engine/cpu_isa.h"
 #include "engine/parallel.h"
 
 namespace fovea {
@@ -55,6 +56,20 @@ void require_same_program(Communicator& processes, int argc, char** argv) {
   require_same(processes, "build of the program", read_file("/proc/self/exe"));
 }
 
+/// All processes compute with the instruction set of the first, as bits depend on it. Call it
+/// before this process computes.
+void share_instruction_set(Communicator& processes) {
+  const bool is_first = processes.is_first();
+  const std::string first =
+      broadcast(processes, is_first ? std::string(to_string(cpu_isa())) : std::string());
+  if (is_first) return;
+  check(processor_has(find_named<Isa>(first).value()), "the first process computes with the ",
+        "instruction set ", first,
+        ", which this machine's processor lacks; set FOVEA_ISA to a set ",
+        "that all of them have: this one supports ", supported_isas());
+  ::setenv("FOVEA_ISA", first.c_str(), /*overwrite=*/1);
+}
+
 }  // namespace
 
 void require_one_process() {
@@ -75,6 +90,7 @@ int run_in_processes(int argc, char** argv, const std::function<int(const Launch
   try {
     const std::string cores = share_machine(processes);
     require_same_program(processes, argc, argv);
+    share_instruction_set(processes);
     return body({processes, cores});
   } catch (const HelpRequest&) {
     if (processes.is_first()) throw;

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "data/sources/subset.h"
+#include "engine/cpu_isa.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/tiny_run.h"
 #include "train/loop/epoch_layout.h"
@@ -86,6 +87,23 @@ TEST_CASE("other images that are accepted are told, and the run goes on to its e
     Trainer again = trainer_on(tiny_config(), tiny_data(images));
     CHECK(again.resume(folder / "end").texts().empty());
   }
+}
+
+TEST_CASE("a resume with another instruction set says that bits differ") {
+  const TemporaryFolder folder;
+  const auto file = folder / "state.safetensors";
+  Trainer trainer = make_trainer(tiny_config());
+  PendingFile saved = run_state_file(file, trainer.state());
+  CHECK(saved.metadata.at("isa") == to_string(cpu_isa()));
+  saved.metadata["isa"] = "v0";
+  saved.write();
+  const Notices told = make_trainer(tiny_config()).resume(file);
+  REQUIRE(told.texts().size() == 1);
+  CHECK(contains(told.texts()[0], "the run so far was computed with the instruction set v0"));
+
+  saved.metadata.erase("isa");  // an earlier version's
+  saved.write();
+  CHECK(make_trainer(tiny_config()).resume(file).texts().empty());
 }
 
 TEST_CASE("a state of an earlier version, which does not know its images, resumes with a note") {

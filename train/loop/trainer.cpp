@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "engine/base/error.h"
+#include "engine/cpu_isa.h"
 #include "train/loop/best_epoch.h"
 #include "train/loop/finite_state.h"
 #include "train/run/image_lists.h"
@@ -30,6 +31,15 @@ EvaluateOptions evaluation_of(const TrainerOptions& options) {
   EvaluateOptions evaluation = options.evaluation;
   evaluation.processes = options.processes;
   return evaluation;
+}
+
+/// Says that the bits of a run change with its instruction set.
+void note_other_isa(Notices& notices, const std::string& before, const Model& model) {
+  const std::string now(to_string(cpu_isa()));
+  if (before.empty() || before == now || !model.device().is_cpu()) return;
+  notices.add("the run so far was computed with the instruction set ", before, ", now it is ", now,
+              ": results differ in the last bits from those of an uninterrupted run (FOVEA_ISA=",
+              before, " keeps the set)");
 }
 
 }  // namespace
@@ -104,6 +114,7 @@ Notices Trainer::resume(const std::filesystem::path& state_file, const ResumeOpt
         notices.add("the ", split, " images differ from the saved run's: ", text);
       }
     }
+    note_other_isa(notices, saved.isa, *model_);
     const std::int64_t images = lists ? lists->train.images : data_.train->size();
     const EpochLayout before = layout_of(images, how.step_before.value_or(step_size()));
     require_place(saved.progress, before, where);

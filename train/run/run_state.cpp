@@ -1,6 +1,6 @@
 // The state file. Tensor names: param/NAME, buffer/NAME, m/NAME, v/NAME, ema/NAME. Metadata:
-// "fovea" (the format), "progress", "settings", "images" and the model's own keys, each JSON, and
-// "crc32c" over everything.
+// "fovea" (the format), "progress", "settings", "images" and the model's own keys, each JSON, "isa"
+// (the CPU's instruction set), and "crc32c" over everything.
 #include "train/run/run_state.h"
 
 #include <map>
@@ -9,6 +9,7 @@
 #include "engine/base/error.h"
 #include "engine/base/text.h"
 #include "engine/copy.h"
+#include "engine/cpu_isa.h"
 #include "engine/formats/numpy/npz.h"
 #include "engine/formats/torch/torch_file.h"
 #include "models/checkpoints/pretrained.h"
@@ -124,13 +125,15 @@ PendingFile run_state_file(const std::filesystem::path& path, const TrainState& 
   file.metadata["progress"] = format_run_progress(state.progress);
   file.metadata["settings"] = state.config;
   if (!state.images.empty()) file.metadata["images"] = state.images;
+  if (state.model->device().is_cpu()) file.metadata["isa"] = to_string(cpu_isa());
   return file;
 }
 
 void load_run_state(const std::filesystem::path& path, TrainState& state,
                     const std::function<void(SavedProgress&)>& accept) {
   const SafetensorsFile file = read_run_state(path);
-  SavedProgress saved{progress_of(file, path.string()), value_or(file.metadata, "images", "")};
+  SavedProgress saved{progress_of(file, path.string()), value_or(file.metadata, "images", ""),
+                      value_or(file.metadata, "isa", "")};
   if (accept) accept(saved);  // first: different classes explain why a head does not fit
   const Progress& progress = saved.progress;
   const Tensors mine = tensors_of(state);

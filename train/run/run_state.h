@@ -32,6 +32,7 @@ struct TrainState {
 struct SavedProgress {
   Progress progress;
   std::string images;  ///< as in TrainState
+  std::string isa;     ///< the CPU's instruction set; "": another device, or not recorded
 };
 
 /// Names in the file of the tensors with a NaN or an infinity.
