@@ -62,7 +62,7 @@ int report_error(const std::exception_ptr& thrown, const std::string& prefix) {
     return complain(
         1, prefix + error.what(),
         " (--on-bad-image skip continues without them; --verify-data of the training programs "
-        "lists all)");
+        "and of encode lists all)");
   } catch (const std::bad_alloc&) {
     return complain(1, prefix + "out of memory; use a smaller --batch-size");
   } catch (const std::system_error& error) {

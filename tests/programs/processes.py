@@ -166,6 +166,19 @@ def many_buckets(checks):
     checks.same("several buckets", "train_cifar", WIDE, [[2]], zero=[2])
 
 
+def instruction_sets(checks):
+    """All processes compute with the set of the first, here a lower one than the second would choose."""
+    only_first = 'if [ "$OMPI_COMM_WORLD_RANK" = 0 ]; then export FOVEA_ISA=v2; fi; exec "$0" "$@"'
+    flags = [*tiny_model("train_cifar"), *BESIDE["train_cifar"]]
+    alone, together = checks.folder / "v2-on-1", checks.folder / "v2-on-2"
+    environment = {**checks.environment(), "FOVEA_ISA": "v2"}
+    checks.run("train_cifar", *checks.flags(flags, alone, 3), env=environment)
+    program = Checks.command(checks, "train_cifar", *checks.flags(flags, together, 3))
+    done = checks.execute([*checks.mpirun, "-n", "2", "bash", "-c", only_first, *program])
+    checks.note("the instruction set of the first process",
+                difference(outcome(together), outcome(alone)) if done.returncode == 0 else done.stderr.strip()[-300:])
+
+
 def mpich(checks):
     """The same bits where MPICH carries the messages."""
     if shutil.which("mpirun.mpich") is None or not (checks.build / "train_cifar_mpich").exists():
@@ -358,6 +371,7 @@ def main():
         if args.all:
             all_families(checks)
         many_buckets(checks)
+        instruction_sets(checks)
         mpich(checks)
         evaluation(checks)
         sampling(checks)

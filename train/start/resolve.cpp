@@ -230,8 +230,9 @@ void choose_split(bool is_given, ResolvedRun& run) {
 void check_shards(const TrainConfig& config, std::int64_t processes) {
   const std::int64_t batch = config.images.loader.batch_size;
   const std::int64_t multiple = task_info(config).batch_multiple, parts = batch / multiple;
-  const std::string has = concat("--batch-size ", batch, " has ", parts,
-                                 multiple == 1 ? " images" : " pairs of images");
+  const std::string plural = parts == 1 ? "" : "s";
+  const std::string has = concat("--batch-size ", batch, " has ", parts, " ",
+                                 multiple == 1 ? "image" + plural : "pair" + plural + " of images");
   if (config.loop.shards == 0) {
     return check_usage(processes <= parts, has, ", fewer than ", processes,
                        " processes; a larger batch fits");
