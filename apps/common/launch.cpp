@@ -76,8 +76,7 @@ void require_one_process() {
   const std::optional<Launcher> by = launcher();
   const bool is_launched = by && by->size > 1;
   const int started = is_launched ? by->size : processes_of_torchrun();
-  // The first process says so; most launchers then end the others.
-  if (is_launched && by->rank > 0) std::this_thread::sleep_for(std::chrono::seconds(1));
+  if (is_launched && by->rank > 0) throw HelpRequest{};  // the first process says so for all
   check(started <= 1, is_launched ? by->name : "WORLD_SIZE", " says that ", started,
         " processes were started, but this program runs in one: each would do all of the work; ",
         "start it without a launcher");

@@ -6,6 +6,7 @@
 #include <map>
 #include <string>
 
+#include "apps/common/app.h"
 #include "engine/base/error.h"
 #include "tests/support/environment.h"
 
@@ -17,6 +18,10 @@ TEST_CASE("a program that shares no work is refused where several processes were
     const Environment mpirun({{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "2"}});
     CHECK_THROWS_WITH_AS(require_one_process(), doctest::Contains("2 processes were started"),
                          Error);
+  }
+  {
+    const Environment second({{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "2"}});
+    CHECK_THROWS_AS(require_one_process(), HelpRequest);  // which prints nothing
   }
   {
     const Environment torchrun({{"RANK", "1"}, {"WORLD_SIZE", "3"}});

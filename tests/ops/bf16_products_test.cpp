@@ -151,7 +151,7 @@ bool lacks_v4bf16() { return !processor_has(Isa::v4bf16) || lacks_v4(); }
 TEST_CASE("the twin of v4bf16 multiplies as the model of its instruction" *
           doctest::skip(lacks_v4())) {
   for (const auto& [k, draw] :
-       {std::pair{75, near_one}, {75, any_bits}, {74, tiny}, {1501, near_one}}) {
+       {std::pair{75, &near_one}, {75, &any_bits}, {74, &tiny}, {1501, &near_one}}) {
     const Product p({30, 37, k}, 1, draw);
     const std::vector<float> result = p.on(Isa::v4bf16_twin);
     std::vector<float> model;
