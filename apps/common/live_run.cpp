@@ -44,6 +44,13 @@ WeightsInfo weights_info(const TrainConfig& config, const Trainer& trainer) {
   return info;
 }
 
+/// Images in one forward pass: a shard's part of a batch.
+std::int64_t images_per_pass(const TrainConfig& config, const Trainer& trainer) {
+  const std::int64_t shards = config.loop.shards;
+  const std::int64_t parts = shards == 0 ? trainer.processes().size() : shards;
+  return (config.images.loader.batch_size + parts - 1) / parts;
+}
+
 }  // namespace
 
 RunFolder::RunFolder(const TrainConfig& config, Console& console)
@@ -98,7 +105,9 @@ LiveRun::LiveRun(const TrainConfig& config, Trainer& trainer, std::optional<Resu
       shown_(console, recorder_, profile_, former_, config.request.save_images) {}
 
 int LiveRun::train() {
-  trainer_.set_peak_rate(measured_product_rate(config_.run.precision, config_.run.device));
+  const auto products = largest_products(trainer_.model(), images_per_pass(config_, trainer_));
+  trainer_.set_peak_rate(
+      measured_product_rate(products, config_.run.precision, config_.run.device));
   console_.print("run       " + folder_.paths().folder.string() +
                  (continued_ ? ", from step " + std::to_string(trainer_.progress().step) : "") +
                  "\n");

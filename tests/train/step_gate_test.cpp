@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "tests/support/errors.h"
+#include "tests/support/temporary_folder.h"
 #include "train/loop/step_gate.h"
 
 namespace fovea {

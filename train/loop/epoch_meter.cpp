@@ -3,29 +3,24 @@
 
 namespace fovea {
 
-void EpochMeter::set_peak_rate(double flops, double image_flops) {
-  peak_rate_ = flops;
-  image_flops_ = image_flops;
-}
-
-void EpochMeter::start_epoch(double before, bool images_have_own_size) {
+void EpochMeter::start_epoch(double before) {
   before_ = before;
-  own_size_ = images_have_own_size;
   epoch_ = {.before = clocks_};
 }
 
-void EpochMeter::step_done(std::int64_t images) {
+void EpochMeter::step_done(std::int64_t images, double flop) {
   for (Stopwatch* watch : {&epoch_, &interval_}) {
     watch->images += images;
+    watch->flop += flop;
     ++watch->steps;
   }
 }
 
 double EpochMeter::epoch_seconds() const { return before_ + epoch_.seconds(clocks_); }
 
-std::optional<double> EpochMeter::utilisation(double images_per_second) const {
-  if (peak_rate_ <= 0 || !own_size_) return {};
-  return images_per_second * image_flops_ / peak_rate_;
+std::optional<double> EpochMeter::utilisation(const Stopwatch& watch, double seconds) const {
+  if (peak_rate_ <= 0 || watch.flop <= 0) return {};
+  return watch.flop / (seconds * peak_rate_);
 }
 
 EpochPosition EpochMeter::position(const Progress& progress, std::int64_t epochs,
@@ -52,7 +47,7 @@ StepRow EpochMeter::interval_row(const Progress& progress) const {
   row.loss_parts = progress.interval.mean_parts();
   row.img_s = static_cast<double>(interval_.images) / seconds;
   row.time = {seconds, clocks_ - interval_.before};
-  row.mfu = utilisation(row.img_s);
+  row.mfu = utilisation(interval_, seconds);
   return row;
 }
 
@@ -64,7 +59,7 @@ EpochRow EpochMeter::epoch_row(const Progress& progress) const {
   row.seconds = progress.epoch_seconds;
   row.img_s = row.seconds > 0 ? static_cast<double>(progress.epoch.samples) / row.seconds : 0;
   row.time = {epoch_.seconds(clocks_), clocks_ - epoch_.before};
-  row.mfu = utilisation(row.img_s);
+  row.mfu = utilisation(epoch_, row.time.seconds);
   return row;
 }
 

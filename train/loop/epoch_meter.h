@@ -17,17 +17,16 @@ class EpochMeter {
   /// `clocks` are updated by the caller while steps and evaluations run.
   explicit EpochMeter(const StageTimes& clocks) : clocks_(clocks) {}
 
-  /// Adds the column mfu to the rows: the fraction of `flops` per second that the run achieves at
-  /// `image_flops` per image, forward and backward. The model FLOPs utilisation of the literature
-  /// (Chowdhery et al. 2022) divides by the datasheet's peak; this one divides by the matrix
-  /// multiplication rate measured on this machine.
-  void set_peak_rate(double flops, double image_flops);
+  /// Adds the column mfu to the rows: the fraction of `flops` per second that the steps achieve.
+  /// The model FLOPs utilisation of the literature (Chowdhery et al. 2022) divides by the
+  /// datasheet's peak; this one divides by the rate of products measured on this machine.
+  void set_peak_rate(double flops) { peak_rate_ = flops; }
 
-  /// Starts an epoch that has already taken `before` seconds. The utilisation is unknown for images
-  /// of another size than the model's.
-  void start_epoch(double before, bool images_have_own_size);
+  /// Starts an epoch that has already taken `before` seconds.
+  void start_epoch(double before);
   void start_interval() { interval_ = {.before = clocks_}; }
-  void step_done(std::int64_t images);
+  /// `flop` is TrainStep::flop().
+  void step_done(std::int64_t images, double flop);
 
   [[nodiscard]] double epoch_seconds() const;
   /// The position for a progress line, also from progress.epoch; `epochs` and `steps` are totals.
@@ -40,13 +39,12 @@ class EpochMeter {
   [[nodiscard]] EpochRow epoch_row(const Progress& progress) const;
 
  private:
-  [[nodiscard]] std::optional<double> utilisation(double images_per_second) const;
+  [[nodiscard]] std::optional<double> utilisation(const Stopwatch& watch, double seconds) const;
 
   const StageTimes& clocks_;
   Stopwatch epoch_, interval_;
-  double before_ = 0;  ///< seconds
-  bool own_size_ = true;
-  double peak_rate_ = 0, image_flops_ = 0;  ///< 0: unknown
+  double before_ = 0;     ///< seconds
+  double peak_rate_ = 0;  ///< 0: unknown
 };
 
 }  // namespace fovea

@@ -64,9 +64,9 @@ Trainer::Trainer(TrainerOptions options, Datasets data, std::unique_ptr<Model> m
   start_loader();
 }
 
-ImageSize Trainer::own_size() const { return step_.task().image_size(*model_); }
-
-ImageSize Trainer::usual_size() const { return options_.sizes.keep ? ImageSize{} : own_size(); }
+ImageSize Trainer::usual_size() const {
+  return options_.sizes.keep ? ImageSize{} : step_.task().image_size(*model_);
+}
 
 ImageSize Trainer::size_of_epoch(std::int64_t epoch) const {
   return training_size(options_.sizes, usual_size(),
@@ -188,7 +188,7 @@ bool Trainer::fit(RunObserver& observer) {
 
 bool Trainer::train_epoch() {
   if (size_of_epoch(progress_.cursor.epoch) != loader_size_) start_loader();
-  meter_.start_epoch(progress_.epoch_seconds, loader_size_ == own_size());
+  meter_.start_epoch(progress_.epoch_seconds);
   while (progress_.cursor.epoch == progress_.finished_epochs) {
     if (must_stop()) return false;
     step_and_report();
@@ -249,7 +249,7 @@ void Trainer::train_step() {
   fingerprint_.add_step(progress_.fingerprints, *loader_, first, batches);
   progress_.cursor = loader_->cursor();
   ++progress_.step;
-  meter_.step_done(step_.images());
+  meter_.step_done(step_.images(), step_.flop());
 }
 
 void Trainer::with_step_in_errors(const std::function<void()>& act) const {
@@ -303,12 +303,6 @@ void Trainer::log_interval() {
   observer_->interval(row);
   progress_.interval = {};
   meter_.start_interval();
-}
-
-/// A multiply-add counts as two FLOP; the backward pass costs twice the forward pass.
-void Trainer::set_peak_rate(double flops) {
-  meter_.set_peak_rate(flops * options_.processes->size(),
-                       3 * 2 * static_cast<double>(model_->multiply_adds()));
 }
 
 bool Trainer::finish_epoch() {

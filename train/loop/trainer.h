@@ -84,9 +84,9 @@ class Trainer : private BatchSource {
   [[nodiscard]] std::int64_t steps_per_epoch() const;
   [[nodiscard]] std::int64_t epochs() const { return epochs_; }  ///< including the cool-down
 
-  /// Sets the peak rate for utilisation, in FLOP/s: the matrix multiplication rate measured in one
-  /// process, see EpochMeter::set_peak_rate().
-  void set_peak_rate(double flops);
+  /// Sets the peak rate for utilisation, in FLOP/s: that of this process, see
+  /// EpochMeter::set_peak_rate().
+  void set_peak_rate(double flops) { meter_.set_peak_rate(flops); }
 
  private:
   class Watched;
@@ -113,8 +113,8 @@ class Trainer : private BatchSource {
   [[nodiscard]] Batch next() override;
   [[nodiscard]] double rate_at(std::int64_t step) const;  ///< learning rate
   void start_loader();
-  [[nodiscard]] ImageSize own_size() const;    ///< the model's image size
-  [[nodiscard]] ImageSize usual_size() const;  ///< size of training images; 0 x 0: each has its own
+  /// Size of training images, the model's; 0 x 0: each has its own.
+  [[nodiscard]] ImageSize usual_size() const;
   /// Size of the training images in an epoch.
   [[nodiscard]] ImageSize size_of_epoch(std::int64_t epoch) const;
 

@@ -1,43 +1,104 @@
-// Measurement of the matrix multiplication rate. Takes the best repetition, as disturbances only
-// slow it down.
+// Measurement of the rate of products: the best of short calls, as disturbances only slow a call
+// down.
 #include "train/plan/product_rate.h"
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
+#include <string_view>
 
 #include "engine/autograd.h"
-#include "engine/parallel.h"
 #include "engine/random.h"
-#include "engine/tensor.h"
+#include "models/model.h"
 #include "ops/matmul.h"
 
 namespace fovea {
 namespace {
 
-/// The side of the matrices. A CPU's thread gets about a millisecond of work, less than a time
-/// slice: with more, each repetition would be interrupted where other programs run.
-std::int64_t side_for(Device device) {
-  if (!device.is_cpu()) return 768;
-  return std::lround(6 * std::cbrt(num_threads())) * 64;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t kMostProducts = 4;
+constexpr double kSeconds = 0.05;  ///< for all products
+constexpr double kCalls = 6;       ///< of each product, about
+
+/// True for a product with a weight matrix; Model::costs() labels the others by their ops.
+bool has_weights(const ModuleCost& cost) {
+  const std::string_view path = cost.path;
+  return cost.multiply_adds > 0 && !path.ends_with("softmax(q k^T) v") && !path.ends_with("matmul");
+}
+
+/// The product behind an output [out], [tokens, out] or [out, height, width] of one image.
+LayerProduct product_of(const ModuleCost& cost, std::int64_t batch) {
+  const std::int64_t out = cost.output.rank() == 3 ? cost.output[0] : cost.output[-1];
+  const std::int64_t values = cost.output.numel();
+  return {batch * values / out, cost.multiply_adds / values, out};
+}
+
+/// Seconds of a call of x w^T. The outputs of all calls are the same memory, as each is freed
+/// before the next. A device gets several calls at once, so that it never waits for one.
+double seconds_per_call(const Tensor& x, const Tensor& w) {
+  const int count = x.device().is_cpu() ? 1 : 16;
+  const auto start = Clock::now();
+  Tensor y;
+  for (int i = 0; i < count; ++i) {
+    y = Tensor();
+    y = ops::linear(x, w);
+  }
+  static_cast<void>(y.at(0));  // waits for the device
+  return std::chrono::duration<double>(Clock::now() - start).count() / count;
+}
+
+/// The fastest of some calls: three, and further ones until `deadline`.
+double best_seconds(const Tensor& x, const Tensor& w, Clock::time_point deadline = {}) {
+  double best = seconds_per_call(x, w);
+  for (int calls = 1; calls < 3 || Clock::now() < deadline; ++calls) {
+    best = std::min(best, seconds_per_call(x, w));
+  }
+  return best;
+}
+
+/// FLOP/s of one product, measured for so many seconds. A few rows tell how many fit.
+double rate_of(const LayerProduct& p, DType dtype, Device device, double seconds) {
+  const auto start = Clock::now();
+  const auto inputs = [&](std::int64_t rows) {
+    return rand_uniform({rows, p.in}, {-1, 1}, {1}).to(device).to(dtype);
+  };
+  const Tensor w = rand_uniform({p.out, p.in}, {-1, 1}, {2}).to(device);
+  const std::int64_t few = std::min<std::int64_t>(p.rows, 64);
+  const double per_row = best_seconds(inputs(few), w) / static_cast<double>(few);
+  const auto rows = static_cast<std::int64_t>(seconds / (kCalls * per_row));
+  const Tensor x = inputs(std::clamp(rows, few, p.rows));
+  const std::chrono::duration<double> time(seconds);
+  const double best = best_seconds(x, w, start + std::chrono::duration_cast<Clock::duration>(time));
+  return LayerProduct{x.size(0), p.in, p.out}.flop() / best;
 }
 
 }  // namespace
 
-double measured_product_rate(DType dtype, Device device) {
-  constexpr int kRepetitions = 6;
-  const std::int64_t side = side_for(device);
-  const NoGrad no_grad;
-  const Tensor a = rand_normal({side, side}, {0, 1}, {1}).to(device).to(dtype);
-  const Tensor b = rand_normal({side, side}, {0, 1}, {2}).to(device).to(dtype);
-  double best = 1e9;
-  for (int i = 0; i < kRepetitions; ++i) {
-    const auto start = std::chrono::steady_clock::now();
-    static_cast<void>(ops::matmul(a, b).at(0));  // reading an element waits for the device
-    const auto passed = std::chrono::steady_clock::now() - start;
-    best = std::min(best, std::chrono::duration<double>(passed).count());
+std::vector<LayerProduct> largest_products(Model& model, std::int64_t batch) {
+  std::vector<LayerProduct> products;
+  for (const ModuleCost& cost : model.costs()) {
+    if (!has_weights(cost)) continue;
+    const LayerProduct product = product_of(cost, batch);
+    if (std::find(products.begin(), products.end(), product) == products.end()) {
+      products.push_back(product);
+    }
   }
-  return 2 * std::pow(static_cast<double>(side), 3) / best;
+  std::stable_sort(
+      products.begin(), products.end(),
+      [](const LayerProduct& a, const LayerProduct& b) { return a.flop() > b.flop(); });
+  products.resize(std::min(products.size(), kMostProducts));
+  return products;
+}
+
+double measured_product_rate(const std::vector<LayerProduct>& products, DType dtype,
+                             Device device) {
+  const NoGrad no_grad;
+  double best = 0;
+  for (const LayerProduct& product : products) {
+    const double share = kSeconds / static_cast<double>(products.size());
+    best = std::max(best, rate_of(product, dtype, device, share));
+  }
+  return best;
 }
 
 }  // namespace fovea

@@ -43,7 +43,7 @@ struct StepRow {
   TimeShares time{};  ///< the interval's seconds by stage
   std::optional<double> grad_norm;
   std::int64_t bad_images = 0;  ///< distinct broken images since the program started; omitted if 0
-  /// Fraction of the machine's measured matrix multiplication rate, if known.
+  /// Rate of the steps' products as a fraction of the measured one, if known; see EpochMeter.
   std::optional<double> mfu{};
   /// Fingerprint of the run at this step, see FingerprintChain; omitted if "".
   std::string fingerprint{};

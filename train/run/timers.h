@@ -49,6 +49,7 @@ struct Stopwatch {
   std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
   StageTimes before{};  ///< the clocks at the start
   std::int64_t images = 0, steps = 0;
+  double flop = 0;  ///< of the steps' products in this process
 
   [[nodiscard]] double seconds(const StageTimes& now) const {
     const auto passed = std::chrono::steady_clock::now() - start;
