@@ -1,21 +1,26 @@
 // ./run bench: speed and memory of the standard workloads, or of any model with --model; with
-// --peer also of PyTorch, alternating repetition by repetition. Times are medians; the ceiling is
-// the fastest f32 GEMM of the run.
+// --peer also of PyTorch and other peers, alternating repetition by repetition. Times are medians;
+// the ceiling is the fastest square GEMM of the run.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <deque>
+#include <map>
 #include <nlohmann/json.hpp>
-#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "apps/common/app.h"
 #include "apps/common/cli.h"
 #include "apps/common/launch.h"
 #include "apps/common/named_model.h"
 #include "bench/median.h"
-#include "bench/peer_process.h"
-#include "bench/photographs.h"
+#include "bench/peer.h"
 #include "bench/processes.h"
+#include "bench/result.h"
+#include "bench/spec_json.h"
 #include "bench/workload.h"
 #include "engine/base/fields.h"
 #include "engine/base/files.h"
@@ -36,7 +41,7 @@ struct BenchOptions {
   std::string workload, model, classes, mode, precision, device = "cpu", json, memory_of;
   ModelSettings settings;
   std::int64_t batch = 0, reps = 7, threads = 0, ceiling = 2048, processes = 1, shards = 1;
-  bool peer = false, compile = false, one_process = false, turns = false;
+  bool peer = false, compile = false, runtimes = false, one_process = false, turns = false;
 };
 
 Fields fields_of(BenchOptions& o) {
@@ -56,10 +61,12 @@ Fields fields_of(BenchOptions& o) {
       {"reps", group, &o.reps, "repetitions; the median is reported", 1, 1000},
       {"threads", group, &o.threads, "threads of both sides; 0: all", 0, 1024},
       {"ceiling", group, &o.ceiling, "size of the square GEMMs that measure the ceiling", 2, 65536},
-      {"peer", group, &o.peer, "also run PyTorch: FOVEA_PEER_PYTHON or .venv-peer/bin/python"},
-      {"compile", group, &o.compile, "run the peer with torch.compile instead of eager"},
+      {"peer", group, &o.peer,
+       "also run PyTorch, eager, with FOVEA_PEER_PYTHON or .venv-peer/bin/python"},
+      {"compile", group, &o.compile, "with --peer: also PyTorch with torch.compile"},
+      {"runtimes", group, &o.runtimes, "with --peer: for inference also OpenVINO and onnxruntime"},
       {"peer-in-one-process", group, &o.one_process,
-       "run the peer in one process for all rows: its allocator keeps the memory of earlier rows"},
+       "run each peer in one process for all rows: its allocator keeps the memory of earlier rows"},
       {"processes", group, &o.processes,
        "compare training in so many processes (mpirun) with one; all have --threads together, and "
        "the peer is DistributedDataParallel",
@@ -81,6 +88,8 @@ BenchOptions parse(int argc, char** argv) {
        "", fields_of(options)});
   check_usage(options.model.empty() || options.workload.empty(),
               "bench: got --model and --workload, expected only one of them");
+  check_usage(options.peer || !(options.compile || options.runtimes), "bench: got ",
+              options.compile ? "--compile" : "--runtimes", " without --peer, which it adds to");
   return options;
 }
 
@@ -127,20 +136,10 @@ double seconds_of(Workload& workload) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-json spec_json(const WorkloadSpec& s) {
-  json spec{{"workload", s.id},
-            {"mode", s.mode},
-            {"precision", s.precision},
-            {"batch", s.batch},
-            {"device", to_string(s.device)}};
-  if (!s.config.empty()) spec["config"] = json::parse(s.config);
-  return spec;
-}
-
 /// Our peak memory, measured in a fresh process of this program.
 double peak_of(const WorkloadSpec& spec, const std::string& self) {
   const std::string command = shell_word(self) + " --memory-of " +
-                              shell_word(json_text(spec_json(spec))) + " --threads " +
+                              shell_word(json_text(json_of(spec))) + " --threads " +
                               std::to_string(num_threads());
   std::FILE* const pipe = popen(command.c_str(), "r");
   double value = 0;
@@ -151,147 +150,109 @@ double peak_of(const WorkloadSpec& spec, const std::string& self) {
 }
 
 int print_peak(const BenchOptions& options) {
-  const json j = json::parse(options.memory_of);
-  const std::string config = j.contains("config") ? json_text(j.at("config")) : "";
-  std::printf("%.1f\n",
-              measure_peak_mb({j.at("workload"), j.at("mode"), j.at("precision"), j.at("batch"),
-                               parse_device(j.at("device").get<std::string>()), config}));
+  std::printf("%.1f\n", measure_peak_mb(spec_of(json::parse(options.memory_of))));
   return 0;
 }
 
-/// PyTorch, in processes of its own.
-class Peer {
- public:
-  /// Throws Error if the peer's products are so slow that a comparison is not fair.
-  explicit Peer(const BenchOptions& options)
-      : compile_(options.compile),
-        one_process_(options.one_process),
-        device_(parse_device(options.device)) {
-    python_ = peer_python().string();
-    process_.emplace(python_, kScript);
-    const json info = process_->ask({{"cmd", "info"}});
-    measure_products();
-    name = "torch " + info["torch"].get<std::string>() + (compile_ ? " compile" : " eager");
-    std::printf("peer: %s, timm %s, %s, %s; %s\n      GEMM 1024^3: %.0f GFLOP/s, ours %.0f\n",
-                name.c_str(), info["timm"].get<std::string>().c_str(),
-                info["cpu"].get<std::string>().c_str(),
-                info["attention"].get<std::string>().c_str(),
-                info["blas"].get<std::string>().c_str(), gemm_, our_gemm_);
-    check(
-        is_worthy(), "peer: its GEMMs run at ", gemm_, " GFLOP/s, under 70 % of our ", our_gemm_,
-        ": not a fair comparison; install PyTorch from PyPI with bench/make_peer.sh, or limit both "
-        "to AVX2 with FOVEA_ISA=v3");
-  }
+using Peers = std::deque<Peer>;  // which never moves them
 
-  /// Sets the peer up in a new process, so that a row does not depend on earlier rows: PyTorch's
-  /// inference is faster if training left memory that the C library does not return. Returns the
-  /// reason if the peer has no such model, else "". Throws if a standard workload's model has
-  /// another number of parameters than ours.
-  std::string set_up(const WorkloadSpec& spec, std::int64_t parameters) {
-    if (!one_process_) process_.emplace(python_, kScript);
-    const json answer = process_->ask(with_setup(spec));
-    if (answer.contains("lacks")) return answer["lacks"];
-    const auto theirs = answer["parameters"].get<std::int64_t>();
-    if (theirs == parameters) return {};
-    const std::string differ = "its " + spec.id + " has " + std::to_string(theirs) +
-                               " parameters, ours " + std::to_string(parameters) +
-                               ": not the same model";
-    check(!spec.config.empty(), "peer: ", differ, "; correct bench/peer.py or bench/peer_models/");
-    return differ;
-  }
-  double rep() { return process_->ask({{"cmd", "rep"}})["seconds"]; }
+/// The kinds of peers, see bench/peer.py.
+std::vector<std::string> peer_kinds(const BenchOptions& o) {
+  std::vector<std::string> kinds;
+  if (o.peer) kinds.emplace_back("eager");
+  if (o.compile) kinds.emplace_back("compile");
+  if (o.runtimes) kinds.insert(kinds.end(), {"openvino", "onnxruntime"});
+  return kinds;
+}
 
-  double peak_mb(const WorkloadSpec& spec) const {
-    PeerProcess fresh(python_, kScript);
-    (void)fresh.ask(with_setup(spec));
-    return fresh.ask({{"cmd", "peak"}})["peak_mb"];
-  }
-
-  [[nodiscard]] double best_gemm() const { return std::max(gemm_, our_gemm_); }
-  std::string name;
-
- private:
-  static constexpr const char* kScript = FOVEA_SOURCE_DIR "/bench/peer.py";
-
-  [[nodiscard]] bool is_worthy() const { return gemm_ >= 0.7 * our_gemm_; }
-
-  /// Measures GFLOP/s of both sides, the best of several turns. More turns are taken if the peer is
-  /// slower, which may be chance on a busy machine.
-  void measure_products() {
-    const json command{{"cmd", "gemm"},
-                       {"m", 1024},
-                       {"n", 1024},
-                       {"k", 1024},
-                       {"threads", num_threads()},
-                       {"device", to_string(device_)}};
-    for (int turn = 0; turn < 3 || (turn < 20 && !is_worthy()); ++turn) {
-      our_gemm_ = std::max(our_gemm_, measure_gemm_gflops(1024, device_));
-      gemm_ = std::max(gemm_, process_->ask(command)["gflops"].get<double>());
-    }
-  }
-
-  json with_setup(const WorkloadSpec& spec) const {
-    json command = spec_json(spec);
-    command["cmd"] = "setup";
-    command["threads"] = num_threads();
-    command["compile"] = compile_;
-    if (spec.mode == "load") command["folder"] = (photographs() / "jpeg").string();
-    return command;
-  }
-
-  bool compile_, one_process_;
-  Device device_;
-  std::string python_;
-  std::optional<PeerProcess> process_;
-  double gemm_ = 0, our_gemm_ = 0;
+/// A peer beside one workload.
+struct Rival {
+  Peer* peer;
+  std::string lack;  ///< why it cannot run
+  std::vector<double> seconds{};
 };
 
-json measure(const WorkloadSpec& spec, const BenchOptions& options, Peer* peer) {
+std::vector<Rival> rivals_of(const Workload& ours, const WorkloadSpec& spec, Peers& peers) {
+  std::vector<Rival> rivals;
+  for (Peer& peer : peers) {
+    if (peer.is_for(spec)) rivals.push_back({&peer, peer.set_up(spec, ours.parameters())});
+  }
+  return rivals;
+}
+
+/// Our seconds and those of the peers, who alternate repetition by repetition.
+std::vector<double> alternate(Workload& ours, std::vector<Rival>& rivals, std::int64_t reps) {
   constexpr int kWarmUp = 2;
+  std::vector<double> seconds;
+  for (std::int64_t turn = -kWarmUp; turn < reps; ++turn) {
+    const double mine = seconds_of(ours);
+    if (turn >= 0) seconds.push_back(mine);
+    for (Rival& rival : rivals) {
+      if (!rival.lack.empty()) continue;
+      const double theirs = rival.peer->seconds();
+      if (turn >= 0) rival.seconds.push_back(theirs);
+    }
+  }
+  return seconds;
+}
+
+PeerResult result_of(const Rival& rival, const WorkloadSpec& spec, double images,
+                     const std::vector<double>& ours) {
+  PeerResult result{.name = rival.peer->name(), .note = rival.lack};
+  if (!rival.lack.empty()) return result;
+  result.img_s = images / median(rival.seconds);
+  result.ratio = speedup(ours, rival.seconds);
+  result.peak_mb = rival.peer->peak_mb(spec);
+  if (spec.mode == "load") return result;
+  result.products = rival.peer->products(spec.precision);
+  result.note = rival.peer->limit(spec.precision);
+  return result;
+}
+
+Result measure(const WorkloadSpec& spec, const BenchOptions& options, Peers& peers) {
   Workload ours(spec);
-  const std::string lacks = peer != nullptr ? peer->set_up(spec, ours.parameters()) : "";
-  if (!lacks.empty()) {
-    std::printf("peer: %s; running fovea only:\n", visible_text(lacks).c_str());
-    peer = nullptr;
+  std::vector<Rival> rivals = rivals_of(ours, spec, peers);
+  const double product_rate = ours.product_rate();
+  const std::vector<double> seconds = alternate(ours, rivals, options.reps);
+  const auto images = static_cast<double>(ours.images());
+  Result result{.spec = spec};
+  result.img_s = images / median(seconds);
+  result.gflops = ours.flop() * 1e-9 / median(seconds);
+  result.product_gflops = std::max(product_rate, ours.product_rate()) * 1e-9;
+  for (const Rival& rival : rivals) {
+    result.peers.push_back(result_of(rival, spec, images, seconds));
   }
-  std::vector<double> our_times, peer_times;
-  for (int i = -kWarmUp; i < options.reps; ++i) {
-    const double mine = seconds_of(ours), theirs = peer != nullptr ? peer->rep() : 0;
-    if (i < 0) continue;
-    our_times.push_back(mine);
-    peer_times.push_back(theirs);
-  }
-  json row = spec_json(spec);
-  const double batch = static_cast<double>(ours.images()), seconds = median(our_times);
-  row["threads"] = num_threads();
-  row["isa"] = std::string(to_string(cpu_isa()));
-  row["ours_img_s"] = batch / seconds;
-  row["gflops"] = ours.flop() * 1e-9 / seconds;
-  for (const char* key : {"peer_img_s", "peer_name", "ratio", "peer_peak_mb"}) row[key] = nullptr;
-  if (peer != nullptr) {
-    row["peer_img_s"] = batch / median(peer_times);
-    row["peer_name"] = peer->name;
-    row["ratio"] = speedup(our_times, peer_times);
-  }
-  return row;
+  return result;
 }
 
-std::string text_of(const json& value, const char* format) {
-  if (!value.is_number()) return "-";
-  char text[32];
-  std::snprintf(text, sizeof text, format, value.get<double>());
-  return text;
+Peers start_peers(const BenchOptions& options) {
+  Peers peers;
+  for (const std::string& kind : peer_kinds(options)) {
+    peers.emplace_back(kind, parse_device(options.device), options.one_process);
+    std::printf("peer: %s\n", peers.back().about().c_str());
+  }
+  return peers;
 }
 
-void print_row(const json& r) {
-  std::printf("%-22s %-5s %-4s %5lld %10s %10s %6s %9s %7s %9s %9s\n",
-              r["workload"].get<std::string>().c_str(), r["mode"].get<std::string>().c_str(),
-              r["precision"].get<std::string>().c_str(), r["batch"].get<long long>(),
-              text_of(r["ours_img_s"], "%.1f").c_str(), text_of(r["peer_img_s"], "%.1f").c_str(),
-              text_of(r["ratio"], "%.2f").c_str(), text_of(r["gflops"], "%.1f").c_str(),
-              text_of(r["ceiling_share"], "%.2f").c_str(), text_of(r["peak_mb"], "%.0f").c_str(),
-              text_of(r["peer_peak_mb"], "%.0f").c_str());
-  std::fflush(stdout);
+/// The fastest square products of the run, by precision, on either side. Prints them.
+std::map<std::string, double> measure_ceilings(const std::vector<WorkloadSpec>& specs,
+                                               const BenchOptions& options, Peers& peers) {
+  std::map<std::string, double> ceilings;
+  for (const WorkloadSpec& spec : specs) {
+    if (ceilings.contains(spec.precision)) continue;
+    double& best = ceilings[spec.precision];
+    for (const std::int64_t side : {options.ceiling / 2, options.ceiling}) {
+      best = std::max(best, measure_gemm_gflops(side, {spec.dtype(), spec.device}));
+    }
+    for (Peer& peer : peers) {
+      const ProductRates& rates = peer.products(spec.precision);
+      best = std::max({best, rates.ours, rates.theirs});
+      const std::string limit = peer.limit(spec.precision);
+      if (!limit.empty()) std::printf("note: %s: %s\n", peer.name().c_str(), limit.c_str());
+    }
+    std::printf("ceiling: %.0f GFLOP/s (best %s GEMM of this run)\n", best, spec.precision.c_str());
+  }
+  return ceilings;
 }
 
 /// Takes turns, so that bench/pairs.py can alternate between two builds.
@@ -306,9 +267,11 @@ int run_bench(const BenchOptions& options, Communicator& processes, const std::s
   if (!options.memory_of.empty()) return print_peak(options);
   if (options.turns) return take_turns(options, processes);
   if (options.processes > 1) {
-    if (options.peer) static_cast<void>(Peer(options));  // throws if the comparison is not fair
+    const std::vector<WorkloadSpec> specs = chosen(options);
+    Peers peers = start_peers(options);
+    if (options.peer) static_cast<void>(measure_ceilings(specs, options, peers));  // and notes
     const ProcessComparison how{options.processes, num_threads(), options.reps, options.peer};
-    compare_processes(chosen(options), how, self);
+    compare_processes(specs, how, self);
     return 0;
   }
   const Device device = parse_device(options.device);
@@ -316,26 +279,19 @@ int run_bench(const BenchOptions& options, Communicator& processes, const std::s
   const std::vector<WorkloadSpec> specs = chosen(options);
   std::printf("%s, %d thread%s, instruction set %s\n", to_string(device).c_str(), num_threads(),
               num_threads() == 1 ? "" : "s", std::string(to_string(cpu_isa())).c_str());
-  std::optional<Peer> peer;
-  if (options.peer) peer.emplace(options);
-  const double ceiling =
-      std::max({measure_gemm_gflops(options.ceiling / 2, device),
-                measure_gemm_gflops(options.ceiling, device), peer ? peer->best_gemm() : 0.0});
-  std::printf("ceiling: %.0f GFLOP/s (best f32 GEMM of this run)\n\n", ceiling);
-  std::printf("%-22s %-5s %-4s %5s %10s %10s %6s %9s %7s %9s %9s\n", "workload", "mode", "prec",
-              "batch", "img/s", "peer", "ratio", "GFLOP/s", "share", "peak MB", "peer MB");
-  json rows = json::array();
+  Peers peers = start_peers(options);
+  const std::map<std::string, double> ceilings = measure_ceilings(specs, options, peers);
+  std::printf("\n%s", table_head().c_str());
+  json objects = json::array();
   for (const WorkloadSpec& spec : specs) {
-    const bool compared = peer && (spec.mode != "load" || !photographs().empty());
-    json row = measure(spec, options, compared ? &*peer : nullptr);
-    row["ceiling_gflops"] = ceiling;
-    row["ceiling_share"] = row["gflops"].get<double>() / ceiling;
-    row["peak_mb"] = peak_of(spec, self);
-    if (row["peer_name"].is_string()) row["peer_peak_mb"] = peer->peak_mb(spec);
-    print_row(row);
-    rows.push_back(row);
+    Result result = measure(spec, options, peers);
+    result.ceiling_gflops = ceilings.at(spec.precision);
+    result.peak_mb = peak_of(spec, self);
+    std::printf("%s", table_lines(result).c_str());
+    std::fflush(stdout);
+    for (json& object : json_of(result)) objects.push_back(std::move(object));
   }
-  if (!options.json.empty()) write_file_atomically(options.json, json_text(rows, 1) + "\n");
+  if (!options.json.empty()) write_file_atomically(options.json, json_text(objects, 1) + "\n");
   return 0;
 }
 

@@ -1,10 +1,13 @@
 #!/usr/bin/env bash
-# Creates the virtual environment of the peers for ./run bench --peer: current PyTorch and timm from
-# PyPI.   bench/make_peer.sh [DIR]   (default .venv-peer)
+# Creates the virtual environment of the peers for ./run bench --peer: current PyTorch and timm, and the runtimes
+# of --runtimes, from PyPI.   bench/make_peer.sh [DIR]   (default .venv-peer)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 dir=${1:-.venv-peer}
 python3 -m venv "$dir"
 "$dir/bin/pip" install --quiet --upgrade pip
 "$dir/bin/pip" install --quiet torch torchvision timm numpy safetensors tensorboard pillow
+for package in onnx onnxscript onnxruntime openvino; do  # not for every processor
+  "$dir/bin/pip" install --quiet "$package" || echo "note: $package is not installed; bench --runtimes will say so"
+done
 "$dir/bin/python" -c 'import torch, timm; print("torch", torch.__version__, "timm", timm.__version__)'

@@ -1,8 +1,8 @@
 // bench/peer.py as a process that answers each command with one JSON line.
 #pragma once
 
-#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <string>
 
 #include "bench/child.h"
 
@@ -10,9 +10,9 @@ namespace fovea::bench {
 
 class PeerProcess {
  public:
-  /// Starts `python` on `script`. Throws Error with instructions for creating the environment if it
-  /// does not exist.
-  PeerProcess(const std::filesystem::path& python, const std::filesystem::path& script);
+  /// Starts `peer`, one of the names in bench/peer.py, with the Python of FOVEA_PEER_PYTHON or of
+  /// bench/make_peer.sh. Throws Error with instructions for creating that if it does not exist.
+  explicit PeerProcess(const std::string& peer);
 
   /// Sends a command and waits for its answer. Throws Error if the process has ended.
   nlohmann::json ask(const nlohmann::json& command);
@@ -21,7 +21,7 @@ class PeerProcess {
   Child child_;
 };
 
-/// The Python with torch and timm: FOVEA_PEER_PYTHON, or that of bench/make_peer.sh.
-[[nodiscard]] std::filesystem::path peer_python();
+/// Whether FOVEA_ISA lowers our instruction set, and so that of the peers.
+[[nodiscard]] bool peers_are_limited();
 
 }  // namespace fovea::bench

@@ -33,18 +33,19 @@ std::vector<std::string> command_of(const WorkloadSpec& spec, std::int64_t proce
 }
 
 /// PyTorch's DistributedDataParallel with gloo.
-class Peer {
+class DistributedPeer {
  public:
-  Peer(const WorkloadSpec& spec, const ProcessComparison& options)
-      : process_(peer_python(), FOVEA_SOURCE_DIR "/bench/peer.py") {
-    static_cast<void>(process_.ask({{"cmd", "setup"},
-                                    {"workload", spec.id},
-                                    {"mode", "train"},
-                                    {"precision", spec.precision},
-                                    {"batch", spec.batch},
-                                    {"threads", options.threads},
-                                    {"processes", options.processes},
-                                    {"device", "cpu"}}));
+  /// Throws Error if the peer has no such model.
+  DistributedPeer(const WorkloadSpec& spec, const ProcessComparison& options) : process_("eager") {
+    const nlohmann::json answer = process_.ask({{"cmd", "setup"},
+                                                {"workload", spec.id},
+                                                {"mode", "train"},
+                                                {"precision", spec.precision},
+                                                {"batch", spec.batch},
+                                                {"threads", options.threads},
+                                                {"processes", options.processes},
+                                                {"device", "cpu"}});
+    check(!answer.contains("lacks"), "peer: ", answer.value("lacks", ""));
   }
   double seconds() { return process_.ask({{"cmd", "rep"}})["seconds"]; }
 
@@ -67,7 +68,7 @@ void compare(const WorkloadSpec& spec, const ProcessComparison& options, const s
     ours.push_back(std::make_unique<Child>(
         command_of(spec, side.processes, options.threads, side.shards, self)));
   }
-  std::optional<Peer> peer;
+  std::optional<DistributedPeer> peer;
   if (options.peer) peer.emplace(spec, options);
   std::vector<std::vector<double>> times(sides.size() + 1);
   for (std::int64_t turn = -kWarmUp; turn < options.reps; ++turn) {

@@ -13,15 +13,16 @@
 #include "engine/autograd.h"
 #include "engine/completion.h"
 #include "engine/cuda/runtime.h"
-#include "engine/graph_dump.h"
 #include "engine/parallel.h"
 #include "engine/random.h"
 #include "models/model_as.h"
 #include "models/registry.h"
 #include "models/vae.h"
 #include "ops/ops.h"
+#include "train/loop/product_count.h"
 #include "train/loop/shard_sums.h"
 #include "train/optim/optimizer.h"
+#include "train/plan/product_rate.h"
 #include "train/settings/config.h"
 #include "train/start/tasks.h"
 
@@ -185,11 +186,12 @@ struct Workload::State {
   Batch batch;     ///< on the device, except the task's random draws
   Tensor latents;  ///< of a workload that decodes
   Context context;
+  double flop = 0;  ///< of the last step
 
   void train();
   void train_shard(std::int64_t shard);
-  /// Multiply-adds for one image.
-  [[nodiscard]] std::int64_t multiply_adds();
+  [[nodiscard]] Tensor loss();
+  void infer();
 };
 
 Workload::Workload(const WorkloadSpec& spec, Communicator& processes, std::int64_t shards)
@@ -211,7 +213,7 @@ Workload::Workload(const WorkloadSpec& spec, Communicator& processes, std::int64
   s.batch = random_batch(s.model->info(), spec.batch / count).uploaded(spec.device);
   s.context.training = spec.mode == "train";
   if (spec.mode == "decode") s.latents = random_latents(model_as<Vae>(*s.model), spec);
-  if (spec.precision == "bf16") s.context.activations = DType::bf16;
+  s.context.activations = spec.dtype();
 }
 
 Workload::~Workload() = default;
@@ -227,40 +229,46 @@ void Workload::State::train() {
   ++context.step;
 }
 
-/// Forward and backward passes of a shard; the last one's gradients leave as they are completed.
-void Workload::State::train_shard(std::int64_t shard) {
+Tensor Workload::State::loss() {
   const BatchPlace place{.step = static_cast<std::int64_t>(context.step)};
   const Batch drawn = task->prepare(batch, place).uploaded(spec.device);
+  const ForwardProducts counting(flop);
+  return task->loss(drawn, context).total;
+}
+
+/// Forward and backward passes of a shard; the last one's gradients leave as they are completed.
+void Workload::State::train_shard(std::int64_t shard) {
+  const Tensor root = loss();
+  const BackwardProducts counting(flop);
   {
     std::optional<OnCompleteGradient> sending;
     if (sums && shard + 1 == shards.end)
       sending.emplace([this](const Tensor& parameter) { sums->complete(parameter); });
-    backward(task->loss(drawn, context).total);
+    backward(root);
   }
   model->finish_backward();
   if (sums) sums->take(shard);
 }
 
-std::int64_t Workload::State::multiply_adds() {
-  if (!latents.defined()) return model->multiply_adds();
-  const auto tape = tape_of(model_as<Vae>(*model).decode(ops::slice(latents, 0, 0, 1), context));
-  std::int64_t total = 0;
-  for (const auto& node : tape) total += node->multiply_adds;
-  return total;
+void Workload::State::infer() {
+  const NoGrad no_grad;
+  const ForwardProducts counting(flop);
+  if (latents.defined()) {
+    (void)model_as<Vae>(*model).decode(latents, context);
+  } else {
+    (void)model->probe(batch.images, context);
+  }
 }
 
 void Workload::step() {
   State& s = *state_;
+  s.flop = 0;
   if (s.dataset) {
     load_epoch(s.dataset, s.spec.batch, s.epoch++);
   } else if (s.context.training) {
     s.train();
-  } else if (s.latents.defined()) {
-    const NoGrad no_grad;
-    (void)model_as<Vae>(*s.model).decode(s.latents, s.context);
   } else {
-    const NoGrad no_grad;
-    (void)s.model->probe(s.batch.images, s.context);
+    s.infer();
   }
   wait_for(s.spec.device);
 }
@@ -273,10 +281,13 @@ std::int64_t Workload::parameters() const {
   return state_->model ? state_->model->store().parameter_count() : 0;
 }
 
-double Workload::flop() const {
-  if (!state_->model) return 0;
-  const double forward = 2.0 * static_cast<double>(state_->multiply_adds() * state_->spec.batch);
-  return state_->context.training ? 3 * forward : forward;
+double Workload::flop() const { return state_->flop; }
+
+double Workload::product_rate() const {
+  const State& s = *state_;
+  if (!s.model) return 0;
+  return measured_product_rate(largest_products(*s.model, s.spec.batch), s.context.activations,
+                               s.spec.device);
 }
 
 double measure_peak_mb(const WorkloadSpec& spec) {
@@ -293,16 +304,15 @@ double measure_peak_mb(const WorkloadSpec& spec) {
   return resident_mb("VmHWM") - before;
 }
 
-double measure_gemm_gflops(std::int64_t n, Device device) {
-  const TensorOptions options{DType::f32, device};
+double measure_gemm_gflops(std::int64_t n, TensorOptions options) {
   const Tensor a = rand_normal({n, n}, {0, 1}, {1}, options);
   const Tensor b = rand_normal({n, n}, {0, 1}, {2}, options);
-  wait_for(device);
+  wait_for(options.device);
   double best = 1e9;
   for (int i = 0; i < 5; ++i) {
     const auto start = std::chrono::steady_clock::now();
     (void)ops::matmul(a, b);
-    wait_for(device);
+    wait_for(options.device);
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
     best = std::min(best, took.count());
   }

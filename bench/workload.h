@@ -8,6 +8,7 @@
 
 #include "engine/comm/communicator.h"
 #include "engine/device.h"
+#include "engine/tensor.h"
 
 namespace fovea::bench {
 
@@ -18,6 +19,9 @@ struct WorkloadSpec {
   std::int64_t batch = 0;
   Device device = {};    ///< device of models
   std::string config{};  ///< ModelInfo::config of a model that differs from the registry's `id`
+
+  /// The dtype of activations.
+  [[nodiscard]] DType dtype() const { return parse_name<DType>("precision", precision); }
 };
 
 /// All standard workloads with their batch sizes, in the order of the table.
@@ -42,9 +46,12 @@ class Workload {
   void step();
   [[nodiscard]] std::int64_t images() const;      ///< images per step
   [[nodiscard]] std::int64_t parameters() const;  ///< trained parameters; 0 for a loader
-  /// Floating-point operations of one step: 2 per multiply-add; training counts as three forward
-  /// passes.
+  /// Floating-point operations of the products of the last step(), 2 per multiply-add; see
+  /// train/loop/product_count.h. 0 for a loader.
   [[nodiscard]] double flop() const;
+  /// FLOP/s of the model's fastest large product at this batch and precision, measured within
+  /// 50 ms; see train/plan/product_rate.h. 0 for a loader.
+  [[nodiscard]] double product_rate() const;
 
  private:
   struct State;
@@ -55,7 +62,7 @@ class Workload {
 /// a process that has not run anything large before.
 [[nodiscard]] double measure_peak_mb(const WorkloadSpec& spec);
 
-/// Best rate of an n x n x n f32 GEMM on a device, in GFLOP/s.
-[[nodiscard]] double measure_gemm_gflops(std::int64_t n, Device device);
+/// Best rate of an n x n x n GEMM of that dtype on a device, in GFLOP/s.
+[[nodiscard]] double measure_gemm_gflops(std::int64_t n, TensorOptions options);
 
 }  // namespace fovea::bench

@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+"""The table and the JSON of `bench --peer`, with fake peers that answer bench/peer.py's commands.
+
+    tests/programs/bench_peers.py [--build build]
+
+Checks that all sides alternate, that ratios are those of the times, what rows say of peers that are missing, lack
+the model or are slow, and that no share of a product's rate is above 1. Needs no PyTorch.
+"""
+import json
+import os
+import sys
+
+from checks import Checks, build_of
+
+# A ViT of one block, and its parameters: patches, tokens, norms, qkv, projection, MLP, head.
+MODEL = ["--model", "vit_tiny_patch4_32", "--patch-size", 8, "--depth", 1, "--embed-dim", 16, "--num-heads", 2,
+         "--num-classes", 10]
+PARAMETERS = (192 + 1) * 16 + 16 + 17 * 16 + 3 * 2 * 16 + 17 * 48 + 17 * 16 + 17 * 64 + 65 * 16 + 17 * 10
+REPS = 3
+
+FAKE = f'''#!{sys.executable}
+import json, os, sys
+
+kind = sys.argv[2]
+seconds = {{"eager": 8.0, "compile": 4.0, "openvino": 2.0, "onnxruntime": 1.0}}[kind]
+answers = {{
+    "info": {{"name": "fake " + kind, "about": "no kernels", "libraries": {{"f32": "Slow BLAS 1.0", "bf16": "Slow BLAS 2.0"}}}},
+    "gemm": {{"gflops": 1e9 if kind == "compile" else 0.25}},
+    "setup": {{"parameters": {PARAMETERS}}},
+    "warm": {{}}, "rep": {{"seconds": seconds}}, "peak": {{"peak_mb": 7.0}},
+}}
+if kind == "openvino":
+    answers["info"] = {{"lacks": "openvino is not installed"}}
+if kind == "onnxruntime":
+    answers["setup"] = {{"lacks": "not exported"}}
+with open(os.environ["FAKE_LOG"], "a") as log:
+    for line in sys.stdin:
+        command = json.loads(line)["cmd"]
+        print(kind, command, file=log, flush=True)
+        print(json.dumps(answers[command]), flush=True)
+'''
+
+
+class Bench:
+    """A run of `bench --peer` beside a Python that is a fake."""
+
+    def __init__(self, checks, python, *flags):
+        log, rows = checks.folder / "commands.txt", checks.folder / "rows.json"
+        log.write_text("")
+        program = checks.folder / "python"
+        program.write_text(python)
+        program.chmod(0o755)
+        environment = {**os.environ, "FOVEA_PEER_PYTHON": str(program), "FAKE_LOG": str(log)}
+        self.done = checks.run("fovea_bench", *MODEL, "--batch-size", 2, "--reps", REPS, "--threads", 1, "--ceiling", 64,
+                               "--peer", "--json", rows, *flags, env=environment, text=True)
+        self.lines = self.done.stdout.splitlines()
+        self.rows = json.loads(rows.read_text()) if self.done.returncode == 0 else []
+        self.commands = log.read_text().splitlines()
+
+    def line(self, start):
+        return next((line for line in self.lines if line.startswith(start)), "")
+
+    def of(self, mode):
+        return {row["peer_name"]: row for row in self.rows if row["mode"] == mode}
+
+
+def check_rows(checks, bench):
+    train, infer = bench.of("train"), bench.of("infer")
+    checks.that("a row has an object for each peer of use", bench.done.returncode == 0 and
+                [*train] == ["fake eager", "fake compile"] and
+                [*infer] == ["fake eager", "fake compile", "openvino", "fake onnxruntime"], bench.done)
+    eager, compiled = train["fake eager"], train["fake compile"]
+    checks.that("a peer's speed is its images per second", eager["peer_img_s"] == 2 / 8 and compiled["peer_img_s"] == 2 / 4,
+                str(train))
+    checks.that("ratios compare the times", abs(eager["ratio"] / compiled["ratio"] - 2) < 1e-9 and eager["ratio"] > 1, str(train))
+    checks.that("the faster peer is marked", compiled["peer_is_fastest"] and not eager["peer_is_fastest"], str(train))
+    checks.that("our line has the ratio to the faster peer", f" {compiled['ratio']:.2f} " in bench.line("vit_tiny"),
+                bench.done)
+    checks.that("a slow peer is shown with its rate and what limits it",
+                "Slow BLAS 1.0 multiplies f32 at 0 of our" in bench.line("  fake eager") and eager["peer_gemm_gflops"] == 0.25 and
+                eager["peer_note"].startswith("Slow BLAS 1.0"), bench.done)
+    checks.that("a fast peer has no note", compiled["peer_note"] is None, str(compiled))
+    checks.that("memory is the peer's own", eager["peer_peak_mb"] == 7.0 and eager["peak_mb"] != 7.0, str(eager))
+    missing, lacking = infer["openvino"], infer["fake onnxruntime"]
+    checks.that("a missing peer is a row that says so", missing["peer_note"] == "openvino is not installed" and
+                missing["ratio"] is missing["peer_img_s"] is None and
+                bench.line("  openvino").endswith("-  openvino is not installed"), bench.done)
+    checks.that("so is a peer without the model", lacking["peer_note"] == "not exported" and lacking["ratio"] is None,
+                str(lacking))
+    checks.that("a share of the products' rate is at most 1", all(0 < row["mfu"] <= 1 for row in bench.rows), str(bench.rows))
+
+
+def check_order(checks, commands):
+    runs = [line for line in commands if line.endswith((" rep", " warm"))]
+    turns = [f"{kind} rep" for kind in ("eager", "compile")]
+    once = ["eager warm", "compile warm", *(2 + REPS) * turns]  # two turns warm up
+    checks.that("the peers run once and then alternate", runs == 2 * once, str(runs))
+
+
+def main():
+    with Checks(build_of(__doc__)) as checks:
+        all_peers = Bench(checks, FAKE, "--compile", "--runtimes")
+        check_rows(checks, all_peers)
+        check_order(checks, all_peers.commands)
+        bf16 = Bench(checks, FAKE, "--precision", "bf16", "--mode", "infer")
+        checks.that("in bf16 the products in bf16 decide", "Slow BLAS 2.0 multiplies bf16" in bf16.line("  fake eager"), bf16.done)
+        other = Bench(checks, FAKE.replace(str(PARAMETERS), "3"), "--mode", "infer")
+        checks.that("another model is not compared", other.rows and other.rows[0]["ratio"] is None and
+                    f"has 3 parameters, ours {PARAMETERS}" in other.line("  fake eager"), other.done)
+        bare = Bench(checks, f'#!/bin/sh\nexec "{sys.executable}" -S "$@"\n', "--mode", "infer")
+        checks.that("without PyTorch the row says so", "torch is not installed" in bare.line("  eager"), bare.done)
+        alone = checks.run("fovea_bench", *MODEL, "--compile", text=True)
+        checks.that("--compile needs --peer", alone.returncode == 2 and "--compile without --peer" in alone.stderr, alone)
+        return checks.exit_code()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
