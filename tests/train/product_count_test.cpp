@@ -100,7 +100,7 @@ TEST_CASE("a ViT's largest products are the four of a block, for all tokens of a
                                               {rows, kDim, kDim}});
 }
 
-TEST_CASE("a product that takes too long is measured with fewer rows") {
+TEST_CASE("a product that takes too long is measured in part") {
   constexpr std::int64_t kRows = std::int64_t{1} << 40;  // more than any memory
   for (const DType dtype : {DType::f32, DType::bf16}) {
     CHECK(measured_product_rate({{kRows, 64, 64}}, dtype, {}) > 1e8);

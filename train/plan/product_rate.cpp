@@ -48,7 +48,7 @@ double seconds_per_call(const Tensor& x, const Tensor& w) {
 }
 
 /// The fastest of some calls: three, and further ones until `deadline`.
-double best_seconds(const Tensor& x, const Tensor& w, Clock::time_point deadline = {}) {
+double best_seconds(const Tensor& x, const Tensor& w, Clock::time_point deadline) {
   double best = seconds_per_call(x, w);
   for (int calls = 1; calls < 3 || Clock::now() < deadline; ++calls) {
     best = std::min(best, seconds_per_call(x, w));
@@ -56,20 +56,30 @@ double best_seconds(const Tensor& x, const Tensor& w, Clock::time_point deadline
   return best;
 }
 
-/// FLOP/s of one product, measured for so many seconds. A few rows tell how many fit.
-double rate_of(const LayerProduct& p, DType dtype, Device device, double seconds) {
-  const auto start = Clock::now();
-  const auto inputs = [&](std::int64_t rows) {
-    return rand_uniform({rows, p.in}, {-1, 1}, {1}).to(device).to(dtype);
-  };
-  const Tensor w = rand_uniform({p.out, p.in}, {-1, 1}, {2}).to(device);
-  const std::int64_t few = std::min<std::int64_t>(p.rows, 64);
-  const double per_row = best_seconds(inputs(few), w) / static_cast<double>(few);
-  const auto rows = static_cast<std::int64_t>(seconds / (kCalls * per_row));
-  const Tensor x = inputs(std::clamp(rows, few, p.rows));
+/// The product with fewer rows, or outputs where these are more, so that it has at most so many
+/// FLOP. Inputs are packed once for all rows and outputs: few of either would show the packing.
+LayerProduct cut(LayerProduct p, double flop) {
+  while (p.flop() > flop && std::max(p.rows, p.out) > 64) {
+    std::int64_t& side = p.rows > p.out ? p.rows : p.out;
+    side = (side + 1) / 2;
+  }
+  return p;
+}
+
+/// FLOP/s of this product, called until `deadline`.
+double rate_until(Clock::time_point deadline, const LayerProduct& p, TensorOptions options) {
+  const Tensor x = rand_uniform({p.rows, p.in}, {-1, 1}, {1}).to(options.device).to(options.dtype);
+  const Tensor w = rand_uniform({p.out, p.in}, {-1, 1}, {2}).to(options.device);
+  return p.flop() / best_seconds(x, w, deadline);
+}
+
+/// FLOP/s of one product, measured for so many seconds. A small part tells how much of it fits.
+double rate_of(const LayerProduct& p, TensorOptions options, double seconds) {
+  constexpr double kSmallPart = 3e7;
   const std::chrono::duration<double> time(seconds);
-  const double best = best_seconds(x, w, start + std::chrono::duration_cast<Clock::duration>(time));
-  return LayerProduct{x.size(0), p.in, p.out}.flop() / best;
+  const auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(time);
+  const double rate = rate_until({}, cut(p, kSmallPart), options);
+  return rate_until(deadline, cut(p, rate * seconds / kCalls), options);
 }
 
 }  // namespace
@@ -96,7 +106,7 @@ double measured_product_rate(const std::vector<LayerProduct>& products, DType dt
   double best = 0;
   for (const LayerProduct& product : products) {
     const double share = kSeconds / static_cast<double>(products.size());
-    best = std::max(best, rate_of(product, dtype, device, share));
+    best = std::max(best, rate_of(product, {dtype, device}, share));
   }
   return best;
 }

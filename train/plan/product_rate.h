@@ -27,7 +27,7 @@ struct LayerProduct {
 [[nodiscard]] std::vector<LayerProduct> largest_products(Model& model, std::int64_t batch);
 
 /// FLOP/s of the fastest of these products with inputs of that dtype, all threads together. Takes
-/// at most 50 ms in all, so long products are measured with fewer rows. 0 without products.
+/// at most 50 ms in all, so long products are measured in part. 0 without products.
 [[nodiscard]] double measured_product_rate(const std::vector<LayerProduct>& products, DType dtype,
                                            Device device);
 
