@@ -13,19 +13,16 @@ def wait_for(device):
         torch.cuda.synchronize(device)
 
 
-def library(pattern, otherwise):
-    """The name and version of a library that PyTorch was built with."""
-    found = re.search(pattern, torch.__config__.show())
-    return " ".join(found.groups()) if found else otherwise
-
-
 def libraries(device):
     """What multiplies matrices, by precision."""
     if device != "cpu":
         return {"f32": "cuBLAS", "bf16": "cuBLAS"}
-    mkl = library(r"oneAPI Math Kernel Library (Version)? *([0-9.]+)", "")
-    blas = f"MKL {mkl.split()[-1]}" if mkl else library(r"BLAS_INFO=(\w+)", "its BLAS")
-    return {"f32": blas, "bf16": library(r"MKL-DNN (v[0-9.]+)", "").replace("v", "oneDNN ") or "oneDNN"}
+    built = torch.__config__.show()
+    mkl = re.search(r"Math Kernel Library Version ([\d.]+)", built)
+    blas = re.search(r"BLAS_INFO=(\w+)", built)
+    onednn = re.search(r"MKL-DNN v([\d.]+)", built)
+    return {"f32": f"MKL {mkl[1]}" if mkl else f"BLAS {blas[1]}" if blas else "its BLAS",
+            "bf16": f"oneDNN {onednn[1]}" if onednn else "oneDNN"}
 
 
 class Eager:
@@ -78,8 +75,7 @@ class Compiled(Eager):
 
     def prepare(self, command):
         super().prepare(command)
-        if not self.train:
-            torch._inductor.config.freezing = True
+        torch._inductor.config.freezing = not self.train
         self.subject.infer = torch.compile(self.subject.infer)
         self.subject.loss = torch.compile(self.subject.loss)
 
