@@ -17,7 +17,7 @@ constexpr std::int64_t steps(std::int64_t count) {
 /// tile = scale * source in rows form, zero-padded to the pitch. Pairs are copied and take no
 /// scale.
 template <class T, class E>
-inline void pack_rows(Rows<const T> source, Extent size, [[maybe_unused]] SumOf<E> scale,
+inline void pack_rows(Rows<const T> source, Extent size, [[maybe_unused]] acc_t<E> scale,
                       PitchedTile<E> tile) {
   if constexpr (std::is_same_v<E, Bf16Pair>) {
     for (std::int64_t i = 0; i < size.rows; ++i) {
@@ -62,7 +62,7 @@ struct Factor {
   PitchedTile<E> rows, depth;
 
   template <class T>
-  void pack(Rows<const T> source, Extent size, SumOf<E> scale) {
+  void pack(Rows<const T> source, Extent size, acc_t<E> scale) {
     pack_rows<T, E>(source, size, scale, rows);
     if constexpr (std::is_same_v<E, Bf16Pair>) {
       pack_depth<T, E>(source, size, depth);
@@ -75,7 +75,7 @@ struct Factor {
 /// The sums `from` as a factor in rows form: themselves, or rounded to pairs in `to`, whose rows
 /// are filled with zero up to a whole vector of sums.
 template <class E>
-inline PitchedTile<E> as_rows(PitchedTile<SumOf<E>> from, Extent size,
+inline PitchedTile<E> as_rows(PitchedTile<acc_t<E>> from, Extent size,
                               [[maybe_unused]] PitchedTile<E> to) {
   if constexpr (std::is_same_v<E, Bf16Pair>) {
     for (std::int64_t i = 0; i < size.rows; ++i) {
@@ -95,7 +95,7 @@ inline PitchedTile<E> as_rows(PitchedTile<SumOf<E>> from, Extent size,
 
 /// The same in depth form; `from` is read, and `to` written, in whole vectors.
 template <class E>
-inline PitchedTile<E> as_depth(PitchedTile<SumOf<E>> from, Extent size,
+inline PitchedTile<E> as_depth(PitchedTile<acc_t<E>> from, Extent size,
                                [[maybe_unused]] PitchedTile<E> to) {
   if constexpr (std::is_same_v<E, Bf16Pair>) {
     using V = Vector<float>;

@@ -25,7 +25,7 @@ struct PitchedTile {
 /// any bit. Columns are rounded up to half a vector: the excess is read in b and overwritten in c.
 template <class E>
 struct TileProduct {
-  using A = SumOf<E>;
+  using A = acc_t<E>;
 
   std::int64_t rows = 0, columns = 0, depth = 0;
   bool add = false;
@@ -39,7 +39,7 @@ struct TileProduct {
 template <int kBytes, int kRows, int kVectors, class E, class V>
 [[gnu::always_inline]] inline void add_products(const TileProduct<E>& p, const E* a, const E* b,
                                                 V (&sum)[kRows][kVectors]) {
-  constexpr int kWidth = kBytes / static_cast<int>(sizeof(SumOf<E>));
+  constexpr int kWidth = kBytes / static_cast<int>(sizeof(acc_t<E>));
   [[maybe_unused]] const Arithmetic<E> arithmetic;
   for (std::int64_t k = 0; k < p.depth; ++k, a += p.a_column, b += p.b.pitch) {
     Words<E, kBytes> bk[kVectors];
@@ -54,7 +54,7 @@ template <int kBytes, int kRows, int kVectors, class E, class V>
 /// A tile of c, kRows rows by kVectors vectors of kBytes, held in registers.
 template <int kBytes, int kRows, int kVectors, class E>
 inline void product_block(const TileProduct<E>& p, std::int64_t row, std::int64_t column) {
-  using A = SumOf<E>;
+  using A = acc_t<E>;
   using V = Vector<A, kBytes>;
   constexpr int kWidth = kBytes / static_cast<int>(sizeof(A));
   V sum[kRows][kVectors];
@@ -87,7 +87,7 @@ inline void product_rows(const TileProduct<E>& p, std::int64_t row, std::int64_t
 /// for pairs, which are multiplied in whole vectors).
 template <class E>
 inline void multiply(const TileProduct<E>& p) {
-  using A = SumOf<E>;
+  using A = acc_t<E>;
   constexpr std::int64_t kWidth = kLanes<A>;
   constexpr std::int64_t kHalf = kVectorBytes > 16 && kPerStep<E> == 1 ? kWidth / 2 : 0;
   std::int64_t j = 0;

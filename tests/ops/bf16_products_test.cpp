@@ -86,6 +86,7 @@ std::size_t differences(const std::vector<float>& x, const std::vector<float>& y
 float flushed(float x) { return std::fpclassify(x) == FP_SUBNORMAL ? std::copysign(0.0f, x) : x; }
 
 /// VDPBF16PS along k: a multiply-add of the odd element of each pair, then one of the even element.
+/// Blocks of at most 512 pairs, as equal as possible, are summed apart.
 float modelled(const Product& p, std::int64_t i, std::int64_t j) {
   const auto a = [&](std::int64_t k) {
     return k < p.sizes.k ? flushed(p.a[static_cast<std::size_t>(i * p.sizes.k + k)]) : 0.0f;
@@ -93,12 +94,18 @@ float modelled(const Product& p, std::int64_t i, std::int64_t j) {
   const auto b = [&](std::int64_t k) {
     return k < p.sizes.k ? flushed(p.b[static_cast<std::size_t>(k * p.sizes.n + j)]) : 0.0f;
   };
-  float sum = 0;
-  for (std::int64_t k = 0; k < p.sizes.k; k += 2) {
-    sum = flushed(std::fma(a(k + 1), b(k + 1), flushed(sum)));
-    sum = flushed(std::fma(a(k), b(k), sum));
+  const std::int64_t pairs = (p.sizes.k + 1) / 2, blocks = (pairs + 511) / 512;
+  const std::int64_t depth = (pairs + blocks - 1) / blocks;
+  float total = 0;
+  for (std::int64_t begin = 0; begin < pairs; begin += depth) {
+    float sum = 0;
+    for (std::int64_t pair = begin; pair < std::min(begin + depth, pairs); ++pair) {
+      sum = flushed(std::fma(a(2 * pair + 1), b(2 * pair + 1), flushed(sum)));
+      sum = flushed(std::fma(a(2 * pair), b(2 * pair), sum));
+    }
+    total = begin == 0 ? sum : total + sum;
   }
-  return sum;
+  return total;
 }
 
 /// Attention of two heads and its gradients, of odd sizes: all results, one after another.

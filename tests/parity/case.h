@@ -74,6 +74,7 @@ class Case {
 };
 
 [[nodiscard]] double norm(const Tensor& x);
+[[nodiscard]] bool is_detector(std::string_view family);
 
 /// The keys of a golden configuration that describe the loss.
 struct LossConfig {

@@ -21,14 +21,20 @@ struct Bf16Pair {
   return {low.bits | std::uint32_t{high.bits} << 16};
 }
 
+}  // namespace fovea::ops::cpu::FOVEA_ISA
+namespace fovea {
+template <>
+struct accumulate_type<ops::cpu::FOVEA_ISA::Bf16Pair> {
+  using type = float;
+};
+}  // namespace fovea
+namespace fovea::ops::cpu::FOVEA_ISA {
+
 // E is double, float or Bf16Pair.
 
 /// Number of elements along the depth in one E.
 template <class E>
 inline constexpr std::int64_t kPerStep = std::is_same_v<E, Bf16Pair> ? 2 : 1;
-/// The type of sums of products.
-template <class E>
-using SumOf = std::conditional_t<std::is_same_v<E, Bf16Pair>, float, E>;
 /// A vector of E.
 template <class E, int kBytes = kVectorBytes>
 using Words = Vector<std::conditional_t<std::is_same_v<E, Bf16Pair>, std::uint32_t, E>, kBytes>;
