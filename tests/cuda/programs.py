@@ -171,7 +171,7 @@ def main():
         check_predict(checks, "train_cifar", next((checks.folder / "attention-cpu").rglob("*.png")))
         text = checks.output_of("fovea_bench", "--device", "cuda", "--model", "vit_tiny_patch8_32", *SMALL,
                                 "--mode", "infer", "--batch", 1, "--reps", 1, "--ceiling", 64)
-        checks.that("fovea_bench: a row", re.search(r"vit_tiny_patch8_32 +infer f32 +1 ", text) is not None, text)
+        checks.that("fovea_bench: a row", re.search(r"vit_tiny_patch8_32 +infer +f32 +1 ", text) is not None, text)
     return checks.exit_code()
 
 

@@ -14,7 +14,7 @@
 namespace fovea {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using std::chrono::steady_clock;
 
 constexpr std::size_t kMostProducts = 4;
 constexpr double kSeconds = 0.05;  ///< for all products
@@ -37,20 +37,20 @@ LayerProduct product_of(const ModuleCost& cost, std::int64_t batch) {
 /// before the next. A device gets several calls at once, so that it never waits for one.
 double seconds_per_call(const Tensor& x, const Tensor& w) {
   const int count = x.device().is_cpu() ? 1 : 16;
-  const auto start = Clock::now();
+  const auto start = steady_clock::now();
   Tensor y;
   for (int i = 0; i < count; ++i) {
     y = Tensor();
     y = ops::linear(x, w);
   }
   static_cast<void>(y.at(0));  // waits for the device
-  return std::chrono::duration<double>(Clock::now() - start).count() / count;
+  return std::chrono::duration<double>(steady_clock::now() - start).count() / count;
 }
 
 /// The fastest of some calls: three, and further ones until `deadline`.
-double best_seconds(const Tensor& x, const Tensor& w, Clock::time_point deadline) {
+double best_seconds(const Tensor& x, const Tensor& w, steady_clock::time_point deadline) {
   double best = seconds_per_call(x, w);
-  for (int calls = 1; calls < 3 || Clock::now() < deadline; ++calls) {
+  for (int calls = 1; calls < 3 || steady_clock::now() < deadline; ++calls) {
     best = std::min(best, seconds_per_call(x, w));
   }
   return best;
@@ -67,7 +67,7 @@ LayerProduct cut(LayerProduct p, double flop) {
 }
 
 /// FLOP/s of this product, called until `deadline`.
-double rate_until(Clock::time_point deadline, const LayerProduct& p, TensorOptions options) {
+double rate_until(steady_clock::time_point deadline, const LayerProduct& p, TensorOptions options) {
   const Tensor x = rand_uniform({p.rows, p.in}, {-1, 1}, {1}).to(options.device).to(options.dtype);
   const Tensor w = rand_uniform({p.out, p.in}, {-1, 1}, {2}).to(options.device);
   return p.flop() / best_seconds(x, w, deadline);
@@ -77,7 +77,8 @@ double rate_until(Clock::time_point deadline, const LayerProduct& p, TensorOptio
 double rate_of(const LayerProduct& p, TensorOptions options, double seconds) {
   constexpr double kSmallPart = 3e7;
   const std::chrono::duration<double> time(seconds);
-  const auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(time);
+  const auto deadline =
+      steady_clock::now() + std::chrono::duration_cast<steady_clock::duration>(time);
   const double rate = rate_until({}, cut(p, kSmallPart), options);
   return rate_until(deadline, cut(p, rate * seconds / kCalls), options);
 }
