@@ -65,12 +65,25 @@ fs::path find_state(const std::vector<Setting>& given, const fs::path& own) {
   return state;
 }
 
+/// The settings of a state, which another run may replace meanwhile.
+std::string settings_of_state(const fs::path& state) try {
+  return read_state_config(state);
+} catch (const Error& error) {
+  const fs::path later = present_state(state);
+  if (later != state) return read_state_config(later);
+  const RunPaths run{run_of_state(state)};
+  const bool is_of_run =
+      state == run.state() || state == run.unevaluated_state() || is_kept_state(state);
+  if (!is_of_run) throw;
+  fail(error.what(), help_with_damaged_state(run));
+}
+
 /// Throws, as --output has the state `own` and nothing continues it.
 [[noreturn]] void refuse_folder_of_run(const RunRequest& request, const fs::path& own) {
   const char* const overwrite =
       request.overwrite ? "; --overwrite is for folders without a readable state" : "";
   try {
-    static_cast<void>(read_state_config(own));
+    static_cast<void>(settings_of_state(own));
   } catch (const Error& error) {
     fail("--output: ", error.what(), help_with_damaged_state({request.output}), overwrite);
   }
@@ -153,19 +166,6 @@ StartingPoint start_of(const TrainConfig& saved) {
     asked.pop_back();
     return starting_point(task, asked);
   }
-}
-
-/// The settings of a state, which another run may replace meanwhile.
-std::string settings_of_state(const fs::path& state) try {
-  return read_state_config(state);
-} catch (const Error& error) {
-  const fs::path later = present_state(state);
-  if (later != state) return read_state_config(later);
-  const RunPaths run{run_of_state(state)};
-  const bool is_of_run =
-      state == run.state() || state == run.unevaluated_state() || is_kept_state(state);
-  if (!is_of_run) throw;
-  fail(error.what(), help_with_damaged_state(run));
 }
 
 ResolvedRun saved_run(const fs::path& state, TaskKind task) {
