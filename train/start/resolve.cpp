@@ -85,7 +85,7 @@ std::string settings_of_state(const fs::path& state) try {
   try {
     static_cast<void>(settings_of_state(own));
   } catch (const Error& error) {
-    fail("--output: ", error.what(), help_with_damaged_state({request.output}), overwrite);
+    fail("--output: ", error.what(), overwrite);
   }
   fail("--output: ", request.output,
        " already contains a run; --resume auto continues it, another --output starts a new one",
