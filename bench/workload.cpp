@@ -19,10 +19,10 @@
 #include "models/registry.h"
 #include "models/vae.h"
 #include "ops/ops.h"
-#include "train/loop/product_count.h"
 #include "train/loop/shard_sums.h"
 #include "train/optim/optimizer.h"
 #include "train/plan/product_rate.h"
+#include "train/run/timers.h"
 #include "train/settings/config.h"
 #include "train/start/tasks.h"
 

@@ -47,7 +47,7 @@ class Workload {
   [[nodiscard]] std::int64_t images() const;      ///< images per step
   [[nodiscard]] std::int64_t parameters() const;  ///< trained parameters; 0 for a loader
   /// Floating-point operations of the products of the last step(), 2 per multiply-add; see
-  /// train/loop/product_count.h. 0 for a loader.
+  /// train/run/timers.h. 0 for a loader.
   [[nodiscard]] double flop() const;
   /// FLOP/s of the model's fastest large product at this batch and precision, measured within
   /// 50 ms; see train/plan/product_rate.h. 0 for a loader.

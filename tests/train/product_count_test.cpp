@@ -1,6 +1,6 @@
 // What utilisation is the quotient of: the products that a step computes, counted by hand for a
 // small ViT, and the rate of the model's own products.
-#include "train/loop/product_count.h"
+#include "train/run/timers.h"
 
 #include <doctest/doctest.h>
 

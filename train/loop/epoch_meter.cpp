@@ -8,10 +8,9 @@ void EpochMeter::start_epoch(double before) {
   epoch_ = {.before = clocks_};
 }
 
-void EpochMeter::step_done(std::int64_t images, double flop) {
+void EpochMeter::step_done(std::int64_t images) {
   for (Stopwatch* watch : {&epoch_, &interval_}) {
     watch->images += images;
-    watch->flop += flop;
     ++watch->steps;
   }
 }
@@ -19,8 +18,9 @@ void EpochMeter::step_done(std::int64_t images, double flop) {
 double EpochMeter::epoch_seconds() const { return before_ + epoch_.seconds(clocks_); }
 
 std::optional<double> EpochMeter::utilisation(const Stopwatch& watch, double seconds) const {
-  if (peak_rate_ <= 0 || watch.flop <= 0) return {};
-  return watch.flop / (seconds * peak_rate_);
+  const double flop = (clocks_ - watch.before).flop;
+  if (peak_rate_ <= 0 || flop <= 0) return {};
+  return flop / (seconds * peak_rate_);
 }
 
 EpochPosition EpochMeter::position(const Progress& progress, std::int64_t epochs,

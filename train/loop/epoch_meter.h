@@ -25,8 +25,7 @@ class EpochMeter {
   /// Starts an epoch that has already taken `before` seconds.
   void start_epoch(double before);
   void start_interval() { interval_ = {.before = clocks_}; }
-  /// `flop` is TrainStep::flop().
-  void step_done(std::int64_t images, double flop);
+  void step_done(std::int64_t images);
 
   [[nodiscard]] double epoch_seconds() const;
   /// The position for a progress line, also from progress.epoch; `epochs` and `steps` are totals.

@@ -4,7 +4,6 @@
 
 #include "engine/autograd.h"
 #include "engine/tape_watch.h"
-#include "train/loop/product_count.h"
 #include "train/run/run_context.h"
 
 namespace fovea {
@@ -40,7 +39,6 @@ TrainStep::TrainStep(const StepOptions& options, const RunContext& run, Model& m
 std::string TrainStep::run(BatchSource& source, std::int64_t count, double lr, Progress& progress) {
   const DetectAnomaly detect(options_.detect_anomaly);
   model_.store().zero_grad();
-  flop_ = 0;
   gate_.begin(progress.step, count * exchange_->shards().mine());
   try {
     pass_batches(source, count, progress.forward);
@@ -93,7 +91,7 @@ Batch TrainStep::next_batch(BatchSource& source) {
 
 TaskLoss TrainStep::forward(const Batch& batch, std::int64_t number) {
   const StageTimer timer(times_.forward, "forward");
-  const ForwardProducts counting(flop_);
+  const ForwardProducts counting(times_.flop);
   Context ctx;
   ctx.training = true;
   ctx.activations = precision_;
@@ -107,7 +105,7 @@ TaskLoss TrainStep::forward(const Batch& batch, std::int64_t number) {
 /// Adds the gradients of `weight` times the loss: a shard's share in the loss of its batch.
 void TrainStep::backward(const TaskLoss& loss, double weight) {
   const StageTimer timer(times_.backward, "backward");
-  const BackwardProducts counting(flop_);
+  const BackwardProducts counting(times_.flop);
   const Tensor& root = loss.total;
   fovea::backward(root, weight == 1 ? Tensor() : full(root.shape(), weight, root.options()));
 }
@@ -115,7 +113,7 @@ void TrainStep::backward(const TaskLoss& loss, double weight) {
 /// The backward pass of what the model computes once for all batches of a shard.
 void TrainStep::finish_backward() {
   const StageTimer timer(times_.backward, "backward");
-  const BackwardProducts counting(flop_);
+  const BackwardProducts counting(times_.flop);
   model_.finish_backward();
 }
 

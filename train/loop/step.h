@@ -66,9 +66,7 @@ class TrainStep {
   [[nodiscard]] std::int64_t images() const {
     return images_;
   }  ///< of the last step, skipped or not
-  /// Of the products in the last step's passes in this process, see product_count.h.
-  [[nodiscard]] double flop() const { return flop_; }
-  /// Time spent so far, by stage.
+  /// Time spent so far, by stage, and the products computed.
   [[nodiscard]] StageTimes& times() { return times_; }
 
  private:
@@ -90,7 +88,6 @@ class TrainStep {
   std::unique_ptr<Exchange> exchange_;
   StepGate gate_;
   std::int64_t images_ = 0;
-  double flop_ = 0;
 };
 
 }  // namespace fovea

@@ -249,7 +249,7 @@ void Trainer::train_step() {
   fingerprint_.add_step(progress_.fingerprints, *loader_, first, batches);
   progress_.cursor = loader_->cursor();
   ++progress_.step;
-  meter_.step_done(step_.images(), step_.flop());
+  meter_.step_done(step_.images());
 }
 
 void Trainer::with_step_in_errors(const std::function<void()>& act) const {

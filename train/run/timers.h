@@ -1,4 +1,6 @@
-// Training time by stage.
+// What training costs: time by stage, and floating-point operations of the products that it
+// computes (linear layers, other matrix multiplications, convolutions, attention; a multiply-add
+// counts as two).
 #pragma once
 
 #include <chrono>
@@ -6,10 +8,11 @@
 #include <string_view>
 
 #include "engine/profile.h"
+#include "engine/tape_watch.h"
 
 namespace fovea {
 
-/// Seconds by stage; `other` is the remainder (averages, logging, saving).
+/// Seconds by stage, and the products of the passes in this process.
 struct StageTimes {
   double wait = 0;  ///< waiting for the loader; without workers, preparing batches too
   double forward = 0, backward = 0, optimizer = 0;
@@ -17,6 +20,7 @@ struct StageTimes {
   /// Buckets of gradients were on their way, during the backward pass or after it.
   double sending = 0;
   double evaluate = 0;
+  double flop = 0;
 
   [[nodiscard]] double in_stages() const {
     return wait + forward + backward + exchange + optimizer;
@@ -24,7 +28,7 @@ struct StageTimes {
   friend StageTimes operator-(const StageTimes& a, const StageTimes& b) {
     return {a.wait - b.wait,           a.forward - b.forward,   a.backward - b.backward,
             a.optimizer - b.optimizer, a.exchange - b.exchange, a.sending - b.sending,
-            a.evaluate - b.evaluate};
+            a.evaluate - b.evaluate,   a.flop - b.flop};
   }
 };
 
@@ -44,12 +48,37 @@ class StageTimer {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
+/// Adds to `flop` what the forward passes of this thread compute while it is alive, also without a
+/// tape (frozen layers, a teacher).
+class ForwardProducts final : public TapeWatcher {
+ public:
+  explicit ForwardProducts(double& flop) : flop_(flop) {}
+
+ private:
+  void recorded(const OpLabel& op, std::span<const Tensor> inputs, const Tensor& output) override;
+
+  double& flop_;
+};
+
+/// Adds to `flop` what the backward passes of this thread need while it is alive: for each factor
+/// of a product that gets a gradient, as much as the product. The model FLOPs utilisation of the
+/// literature does not count what is computed again, scores of attention and recomputed blocks,
+/// nor does this.
+class BackwardProducts final : public TapeWatcher {
+ public:
+  explicit BackwardProducts(double& flop) : flop_(flop) {}
+
+ private:
+  void differentiated(const Node& node, std::span<const Tensor> gradients) override;
+
+  double& flop_;
+};
+
 /// Training time since a starting point, for throughput. Evaluation is excluded.
 struct Stopwatch {
   std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
   StageTimes before{};  ///< the clocks at the start
   std::int64_t images = 0, steps = 0;
-  double flop = 0;  ///< of the steps' products in this process
 
   [[nodiscard]] double seconds(const StageTimes& now) const {
     const auto passed = std::chrono::steady_clock::now() - start;
@@ -57,7 +86,7 @@ struct Stopwatch {
   }
 };
 
-/// An interval's seconds for logs: stages and the remainder.
+/// An interval's seconds for logs: stages and the remainder (averages, logging, saving).
 struct TimeShares {
   double seconds = 0;
   StageTimes stages{};

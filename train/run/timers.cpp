@@ -1,5 +1,5 @@
 // Counting products by the tape's events.
-#include "train/loop/product_count.h"
+#include "train/run/timers.h"
 
 #include "engine/node.h"
 
