@@ -1,4 +1,4 @@
-// What a user is told about damaged states of a run.
+// Messages about damaged states of a run.
 #include "train/start/damaged_states.h"
 
 #include <doctest/doctest.h>

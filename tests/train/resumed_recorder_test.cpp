@@ -98,16 +98,16 @@ TEST_CASE("a run that continues in another folder takes its logs and best weight
   }
 }
 
-TEST_CASE("logs and weights that a resumed run finds nowhere are told") {
+TEST_CASE("a resumed run reports logs and weights that are missing") {
   const TemporaryFolder folder;
   Trainer trainer = make_trainer(tiny_config());
   const TrainState state = second_epoch(trainer, 0);
   RunRecorder recorder(folder.path(), kTask, {}, state.progress);
-  const std::vector<std::string> told = recorder.resume(state, {folder.path()}).texts();
-  REQUIRE(told.size() == 3);
-  CHECK(contains(told[0], "log.csv: has 0 of the 2 epochs"));
-  CHECK(contains(told[1], "best.safetensors: the weights of the best epoch so far, 1, are lost"));
-  CHECK(contains(told[2], "best_ema.safetensors"));
+  const std::vector<std::string> notes = recorder.resume(state, {folder.path()}).texts();
+  REQUIRE(notes.size() == 3);
+  CHECK(contains(notes[0], "log.csv: has 0 of the 2 epochs"));
+  CHECK(contains(notes[1], "best.safetensors: the weights of the best epoch so far, 1, are lost"));
+  CHECK(contains(notes[2], "best_ema.safetensors"));
   CHECK(read_weights_info(folder / "last.safetensors").epoch == 1);  // the state has them
 }
 

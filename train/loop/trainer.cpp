@@ -33,13 +33,14 @@ EvaluateOptions evaluation_of(const TrainerOptions& options) {
   return evaluation;
 }
 
-/// Says that the bits of a run change with its instruction set.
+/// Notes that a run goes on with another instruction set, which may change its bits.
 void note_other_isa(Notices& notices, const std::string& before, const Model& model) {
   const std::string now(to_string(cpu_isa()));
   if (before.empty() || before == now || !model.device().is_cpu()) return;
-  notices.add("the run so far was computed with the instruction set ", before, ", now it is ", now,
-              ": results differ in the last bits from those of an uninterrupted run (FOVEA_ISA=",
-              before, " keeps the set)");
+  notices.add(
+      "the run so far was computed with the instruction set ", before, ", now it is ", now,
+      ": results may differ in the last bits from those of an uninterrupted run (FOVEA_ISA=",
+      before, " keeps the set)");
 }
 
 }  // namespace
