@@ -5,11 +5,30 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <csignal>
 #include <vector>
 
 namespace fovea {
 namespace {
+
+/// While it lives, none of these signals is ignored, as SIGHUP is under nohup.
+class DefaultSignals {
+ public:
+  DefaultSignals() {
+    for (const int number : kNumbers) before_.push_back(std::signal(number, SIG_DFL));
+  }
+  ~DefaultSignals() {
+    for (std::size_t i = 0; i < before_.size(); ++i) std::signal(kNumbers[i], before_[i]);
+  }
+  DefaultSignals(const DefaultSignals&) = delete;
+  DefaultSignals& operator=(const DefaultSignals&) = delete;
+
+  static constexpr std::array kNumbers{SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGXCPU};
+
+ private:
+  std::vector<void (*)(int)> before_;
+};
 
 /// The exit code of a process that receives these signals during a SignalRequest, and then ends
 /// with `code`.
@@ -28,7 +47,8 @@ int code_after(const std::vector<int>& signals, int code) {
 }  // namespace
 
 TEST_CASE("the first signal of a batch system before its time limit is a request to stop") {
-  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGXCPU}) {
+  const DefaultSignals none_ignored;
+  for (const int number : DefaultSignals::kNumbers) {
     CAPTURE(number);
     const SignalRequest request;
     CHECK(SignalRequest::pending() == 0);
@@ -38,6 +58,7 @@ TEST_CASE("the first signal of a batch system before its time limit is a request
 }
 
 TEST_CASE("a second signal ends the program at once, but batch systems send several") {
+  const DefaultSignals none_ignored;
   for (const int second : {SIGINT, SIGTERM, SIGHUP}) {
     CAPTURE(second);
     CHECK(code_after({SIGINT, second}, 7) == 128 + second);
