@@ -2,7 +2,6 @@
 #include "apps/common/rounds.h"
 
 #include <algorithm>
-#include <cstring>
 #include <numeric>
 #include <span>
 #include <vector>
@@ -56,8 +55,8 @@ Tensor gather_rows(Communicator& processes, const Tensor& mine) {
   Shape shape = mine.shape();
   shape[0] = std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
   const Tensor all = empty(shape, mine.options());
-  std::memcpy(all.raw(), mine.raw(), static_cast<std::size_t>(mine.byte_count()));
-  const std::vector<std::span<std::byte>> rows = rows_of(all);
+  const std::vector<std::span<std::byte>> rows = rows_of(all), own = rows_of(mine);
+  for (std::size_t i = 0; i < own.size(); ++i) std::ranges::copy(own[i], rows[i].begin());
   std::vector<Incoming> in;
   auto next = static_cast<std::size_t>(mine.size(0));
   for (int rank = 1; rank < processes.size(); ++rank) {
