@@ -231,8 +231,13 @@ def main():
     copy_tree(tree)
     configure(tree, build_dir, sorted({mutant["file"] for mutant in everything}))
     for suite in sorted({suite_of(mutant) for mutant in mutants}):
-        if build(build_dir, suite[0]).returncode != 0 or run_suite(build_dir, suite)[0] != 0:
-            sys.exit(f"error: {suite[0]} must build and pass before anything is broken")
+        compiled = build(build_dir, suite[0])
+        if compiled.returncode != 0:
+            sys.exit(f"{compiled.stdout[-2000:]}error: {suite[0]} must build before anything is broken")
+        code, rows = run_suite(build_dir, suite)
+        if code != 0:
+            sys.exit(f"error: {' '.join((suite[0], *suite[1]))} must pass before anything is broken: "
+                     f"{', '.join(rows) or f'exit code {code}'}")
     rows = []
     for number, mutant in enumerate(mutants, 1):
         start = time.time()

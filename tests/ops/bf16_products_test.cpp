@@ -151,7 +151,7 @@ std::vector<bf16> attended(Isa isa, std::int64_t queries, std::int64_t keys, std
 }
 
 bool lacks_v4() { return !processor_has(Isa::v4bf16_twin) || !is_built(Isa::v4bf16_twin); }
-bool lacks_v4bf16() { return !processor_has(Isa::v4bf16) || lacks_v4(); }
+bool lacks_v4bf16() { return !processor_has(Isa::v4bf16) || !is_built(Isa::v4bf16) || lacks_v4(); }
 
 }  // namespace
 
