@@ -70,6 +70,13 @@ std::uint16_t tiny(Rng& rng) {
   const std::uint32_t bits = rng.next();
   return static_cast<std::uint16_t>((bits & 0x807f) | (56 + (bits >> 16) % 12) << 7);
 }
+/// Subnormal numbers, and large ones whose products with them are normal.
+std::uint16_t subnormal_or_large(Rng& rng) {
+  const std::uint32_t bits = rng.next();
+  return static_cast<std::uint16_t>((bits & 0x807f) | (bits >> 16) % 2 * 190 << 7);
+}
+/// One, or in a quarter of the cases infinity.
+std::uint16_t one_or_infinity(Rng& rng) { return rng.next() % 4 == 0 ? 0x7f80 : 0x3f80; }
 
 bool same(float x, float y) {
   return std::bit_cast<std::uint32_t>(x) == std::bit_cast<std::uint32_t>(y) ||
@@ -157,8 +164,12 @@ bool lacks_v4bf16() { return !processor_has(Isa::v4bf16) || !is_built(Isa::v4bf1
 
 TEST_CASE("the twin of v4bf16 multiplies as the model of its instruction" *
           doctest::skip(lacks_v4())) {
-  for (const auto& [k, draw] :
-       {std::pair{75, &near_one}, {75, &any_bits}, {74, &tiny}, {1501, &near_one}}) {
+  for (const auto& [k, draw] : {std::pair{75, &near_one},
+                                {75, &any_bits},
+                                {74, &tiny},
+                                {2, &subnormal_or_large},
+                                {3, &one_or_infinity},
+                                {1501, &near_one}}) {
     const Product p({30, 37, k}, 1, draw);
     const std::vector<float> result = p.on(Isa::v4bf16_twin);
     std::vector<float> model;
@@ -170,8 +181,12 @@ TEST_CASE("the twin of v4bf16 multiplies as the model of its instruction" *
 }
 
 TEST_CASE("v4bf16 has the bits of its twin over 10^8 pairs" * doctest::skip(lacks_v4bf16())) {
-  for (const auto draw : {near_one, any_bits, tiny}) {
-    const Product p({420, 384, 512}, 2, draw);
+  for (const auto& [k, draw] : {std::pair{512, &near_one},
+                                {512, &any_bits},
+                                {512, &tiny},
+                                {2, &subnormal_or_large},
+                                {3, &one_or_infinity}}) {
+    const Product p({420, 384, k}, 2, draw);
     CHECK(differences(p.on(Isa::v4bf16), p.on(Isa::v4bf16_twin)) == 0);
   }
 }

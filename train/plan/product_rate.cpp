@@ -19,6 +19,7 @@ using std::chrono::steady_clock;
 constexpr std::size_t kMostProducts = 4;
 constexpr double kSeconds = 0.05;  ///< for all products
 constexpr double kCalls = 6;       ///< of each product, about
+constexpr int kMostCalls = 50;
 
 /// True for a product with a weight matrix; Model::costs() labels the others by their ops.
 bool has_weights(const ModuleCost& cost) {
@@ -47,10 +48,12 @@ double seconds_per_call(const Tensor& x, const Tensor& w) {
   return std::chrono::duration<double>(steady_clock::now() - start).count() / count;
 }
 
-/// The fastest of some calls: three, and further ones until `deadline`.
+/// The fastest of some calls: three, and further ones until `deadline`, but at most kMostCalls, so
+/// that a tiny model starts at once.
 double best_seconds(const Tensor& x, const Tensor& w, steady_clock::time_point deadline) {
   double best = seconds_per_call(x, w);
-  for (int calls = 1; calls < 3 || steady_clock::now() < deadline; ++calls) {
+  for (int calls = 1; calls < 3 || (calls < kMostCalls && steady_clock::now() < deadline);
+       ++calls) {
     best = std::min(best, seconds_per_call(x, w));
   }
   return best;
