@@ -50,6 +50,10 @@ void for_part(const IndexPairs& p, const Part& part, const Body& body) {
   const std::int64_t many_step = p.many[last], index_step = p.index[last];
   if (index_step == 0 && part.begin < part.end) {  // one index for the whole row
     const std::int64_t one = at.one + p.at[at.index] * axis_step;
+    if (one_step == 1 && many_step == 1) {  // vectorises
+      for (std::int64_t j = part.begin; j < part.end; ++j) body(one + j, at.many + j);
+      return;
+    }
     for (std::int64_t j = part.begin; j < part.end; ++j) {
       body(one + j * one_step, at.many + j * many_step);
     }

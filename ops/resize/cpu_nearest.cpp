@@ -20,10 +20,18 @@ void repeat_row(const T* from, std::int64_t count, std::int64_t factor, T* to) {
 }
 
 /// Sum of each square of `rows`, which are `factor` rows of factor * count elements, in row order.
+/// The usual factor is a compile-time constant.
 template <class T>
 void sum_squares(const T* rows, std::int64_t count, std::int64_t factor, T* to) {
+  using A = acc_t<T>;
+  if (factor == 2) {
+    const T* const below = rows + 2 * count;
+    for (std::int64_t i = 0; i < 2 * count; i += 2)
+      to[i / 2] = static_cast<T>(A(rows[i]) + A(rows[i + 1]) + A(below[i]) + A(below[i + 1]));
+    return;
+  }
   for (std::int64_t i = 0; i < count; ++i) {
-    detail::RunSum<acc_t<T>> sum;
+    detail::RunSum<A> sum;
     for (std::int64_t y = 0; y < factor; ++y) {
       sum.add(rows + (y * count + i) * factor, factor);
     }
