@@ -44,6 +44,20 @@ void for_each_pixel(const PoolWindows& w, const Window& at, const Visit& visit) 
   });
 }
 
+/// The sum of a window, in runs if it is large.
+template <class A, class T>
+A window_sum(const PoolWindows& w, const Window& at, const T* from) {
+  if (w.height.kernel * w.width.kernel <= detail::kRunTerms) {  // the same bits in less time
+    A sum = 0;
+    for_each_pixel(w, at, [&](std::int64_t i) { sum += static_cast<A>(from[i]); });
+    return sum;
+  }
+  detail::RunSum<A> sum;
+  for_each_row(w, at,
+               [&](std::int64_t first, std::int64_t count) { sum.add(from + first, count); });
+  return sum.total();
+}
+
 std::int64_t divisor(const PoolWindows& w, const Window& at) {
   if (w.count_padding) return w.height.padded_count(at.i) * w.width.padded_count(at.j);
   return (w.height.last(at.i) - w.height.first(at.i)) * (w.width.last(at.j) - w.width.first(at.j));
@@ -58,11 +72,8 @@ void average(const PoolCall& c) {
     for_each_window(
         c.windows, [](std::int64_t) {},
         [&](const Window& w) {
-          detail::RunSum<A> sum;
-          for_each_row(c.windows, w, [&](std::int64_t first, std::int64_t count) {
-            sum.add(from + first, count);
-          });
-          to[w.index] = static_cast<T>(sum.total() / static_cast<A>(divisor(c.windows, w)));
+          const A sum = window_sum<A>(c.windows, w, from);
+          to[w.index] = static_cast<T>(sum / static_cast<A>(divisor(c.windows, w)));
         });
   });
 }
