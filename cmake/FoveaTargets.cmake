@@ -29,6 +29,7 @@ function(fovea_library name)
   add_library(fovea::${name} ALIAS fovea_${name})
   set_target_properties(fovea_${name} PROPERTIES EXPORT_NAME ${name})
   target_link_libraries(fovea_${name} PUBLIC ${ARG_LINK} PRIVATE ${ARG_PRIVATE_LINK} fovea_flags)
+  target_compile_features(fovea_${name} INTERFACE cxx_std_20)  # a project that sets no standard gets it
   fovea_compile_quickly(fovea_${name})
   fovea_unite(fovea_${name})
   target_include_directories(fovea_${name} PUBLIC $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}>
