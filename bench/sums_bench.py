@@ -6,7 +6,7 @@
 
 The two programs take turns. Each turn starts them anew, since where a process's memory lies changes its speed, and each
 runs the case once before it counts. Prints for each case the median of the old one's time, and the median over the pairs of
-old / new: above 1 the new build is faster.
+old / new: above 1 the new build is faster. OLD beside a copy of itself shows how far a ratio is noise.
 """
 import argparse
 import statistics

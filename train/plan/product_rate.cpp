@@ -19,7 +19,7 @@ using std::chrono::steady_clock;
 constexpr std::size_t kMostProducts = 4;
 constexpr double kSeconds = 0.05;  ///< for all products
 constexpr double kCalls = 6;       ///< of each product, about
-constexpr int kMostCalls = 50;
+constexpr int kMostCalls = 50;     ///< of each product
 
 /// True for a product with a weight matrix; Model::costs() labels the others by their ops.
 bool has_weights(const ModuleCost& cost) {
