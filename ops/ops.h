@@ -1,6 +1,7 @@
-// All public ops.
+// All public ops, and random tensors to try them on.
 #pragma once
 
+#include "engine/random.h"
 #include "ops/activation.h"
 #include "ops/arithmetic.h"
 #include "ops/attention.h"
