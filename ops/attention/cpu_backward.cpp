@@ -202,7 +202,7 @@ class Backward {
         add_bias(p, row, bias.column, keys.count);
       }
       for (std::int64_t j = keys.count; j < width; ++j) p[j] = kMinusInfinity<A>;
-      exp_row(p, maximum[i], scale[i], width);
+      exp_row<T>(p, maximum[i], scale[i], width);
     }
   }
 

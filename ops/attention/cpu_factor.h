@@ -83,9 +83,8 @@ inline PitchedTile<E> as_rows(PitchedTile<acc_t<E>> from, Extent size,
       auto* halves = reinterpret_cast<bf16*>(to.row(i));
       std::int64_t j = 0;
       for (; j + kLanes<float> <= size.columns; j += kLanes<float>)
-        store_halves(halves + j, rounded(load<Vector<float>>(row + j)));
-      for (; j < size.columns; ++j) halves[j] = static_cast<bf16>(row[j]);
-      for (; j % kLanes<float> != 0; ++j) halves[j] = bf16{};
+        store(halves + j, load<Vector<float>>(row + j));
+      if (j < size.columns) store(halves + j, load_part<Vector<float>>(row + j, size.columns - j));
     }
     return to;
   } else {
@@ -102,8 +101,8 @@ inline PitchedTile<E> as_depth(PitchedTile<acc_t<E>> from, Extent size,
     for (std::int64_t i = 0; i < size.rows; i += 2) {
       const bool both = i + 1 < size.rows;
       for (std::int64_t j = 0; j < size.columns; j += kLanes<float>) {
-        const V high = both ? load<V>(from.row(i + 1) + j) : V{};
-        store_words(to.row(i / 2) + j, rounded(load<V>(from.row(i) + j)) | rounded(high) << 16);
+        const V low = load<V>(from.row(i) + j), high = both ? load<V>(from.row(i + 1) + j) : V{};
+        store_words(to.row(i / 2) + j, pairs(rounded(low), rounded(high)));
       }
     }
     return to;

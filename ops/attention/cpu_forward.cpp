@@ -144,7 +144,7 @@ class Forward {
     const A base = maximum == kMinusInfinity<A> ? A(0) : maximum;  // all masked so far
     const A shrink =
         maximum_[query] == kMinusInfinity<A> ? A(0) : detail::math::exp(maximum_[query] - base);
-    sum_[query] = exp_and_sum_row(scores, base, width) + sum_[query] * shrink;
+    sum_[query] = exp_and_sum_row<T>(scores, base, width) + sum_[query] * shrink;
     maximum_[query] = maximum;
     return shrink;
   }

@@ -23,37 +23,50 @@ inline void add_bias(A* row, const A* bias, std::int64_t column, std::int64_t co
   }
 }
 
-/// exp(x) for x <= 0 (a score minus its row's maximum), within 3 ulp; 0 where the result would be
-/// subnormal. The polynomial of detail::math::exp without the handling of other arguments: half
-/// the instructions. x = n ln 2 + r with |r| <= ln 2 / 2;  exp(x) = 2^n (1 + r + r^2 q(r)).
+/// exp(x) for x <= 0 (a score minus its row's maximum), for results of type T; 0 where it would be
+/// subnormal. x = (n + f) ln 2 = n ln 2 + r with |f| <= 1/2;  exp(x) = 2^n 2^f = 2^n exp(r).
+template <class T>
 inline Vector<float> exp_negative(Vector<float> x) {
   using V = Vector<float>;
   using Bits = Vector<std::uint32_t>;
+  constexpr float kLog2E = 1.44269504f;
   constexpr float kRoundShift = 12582912.0f;  // 1.5 2^23: adding it rounds to an integer
-  const V shifted = x * 1.44269504f + kRoundShift;
+  const V shifted = x * kLog2E + kRoundShift;
   const V n = shifted - kRoundShift;
-  V r = x - n * 0.693145752f;
-  r = r - n * 1.42860682e-6f;
-  V q = r * 0.001394656195f + 0.008369223508f;
-  q = q * r + 0.04166626152f;
-  q = q * r + 0.1666651538f;
-  q = q * r + 0.5f;
-  const V p = ((q * r) * r + r) + 1.0f;
+  V p;
+  if constexpr (std::is_same_v<T, bf16>) {
+    // 2^f = 1 + f q(f), within 2^-13: rounding to bf16 hides it.
+    const V f = x * kLog2E - n;
+    V q = f * 0.05500893049f + 0.2422109595f;
+    q = q * f + 0.6932829272f;
+    p = q * f + 1.0f;
+  } else {
+    // The polynomial of detail::math::exp, exp(r) = 1 + r + r^2 q(r), within 3 ulp. Other arguments
+    // are not handled here: half the instructions.
+    V r = x - n * 0.693145752f;
+    r = r - n * 1.42860682e-6f;
+    V q = r * 0.001394656195f + 0.008369223508f;
+    q = q * r + 0.04166626152f;
+    q = q * r + 0.1666651538f;
+    q = q * r + 0.5f;
+    p = ((q * r) * r + r) + 1.0f;
+  }
   const Bits power = (reinterpret_cast<Bits>(shifted) << 23) + 0x3f800000u;
   const V y = p * reinterpret_cast<V>(power);
   return x < -87.0f ? V{} : y;  // NaN compares false
 }
 
+template <class T>
 inline Vector<double> exp_negative(Vector<double> x) {
   for (int i = 0; i < kLanes<double>; ++i) x[i] = std::exp(x[i]);
   return x;
 }
 
 /// row = scale * exp(row - base), base >= row.
-template <class A>
+template <class T, class A>
 inline void exp_row(A* row, A base, A scale, std::int64_t count) {
   for (std::int64_t j = 0; j < count; j += kLanes<A>)
-    store(row + j, Vector<A>(scale * exp_negative(load<Vector<A>>(row + j) - base)));
+    store(row + j, Vector<A>(scale * exp_negative<T>(load<Vector<A>>(row + j) - base)));
 }
 
 /// row += bias if there is one; returns max(start, row[0], row[1], ...). NaN is ignored here: it
@@ -86,11 +99,11 @@ inline A bias_and_max_row(A* row, const A* bias, std::int64_t column, std::int64
 }
 
 /// row = exp(row - base), base >= row. Returns the sum.
-template <class A>
+template <class T, class A>
 inline A exp_and_sum_row(A* row, A base, std::int64_t count) {
   Vector<A> sum{};
   for (std::int64_t j = 0; j < count; j += kLanes<A>) {
-    const Vector<A> e = exp_negative(load<Vector<A>>(row + j) - base);
+    const Vector<A> e = exp_negative<T>(load<Vector<A>>(row + j) - base);
     store(row + j, e);
     sum += e;
   }

@@ -92,8 +92,8 @@ struct Extent {
 };
 
 /// to = scale * from, at least one vector long: the last vector may overlap the previous one.
-template <class A>
-inline void scale_row(const A* from, std::int64_t count, A scale, A* to) {
+template <class From, class A, class To>
+inline void scale_row(const From* from, std::int64_t count, A scale, To* to) {
   using V = Vector<A>;
   const std::int64_t last = count - kLanes<A>;
   for (std::int64_t j = 0; j < last; j += kLanes<A>) store(to + j, V(scale * load<V>(from + j)));
@@ -101,33 +101,24 @@ inline void scale_row(const A* from, std::int64_t count, A scale, A* to) {
 }
 
 /// Whether rows of the tensor and the tile can be copied in whole vectors.
-template <class T, class A>
+template <class A, class T>
 inline bool copies_vectors(const Rows<T>& rows, std::int64_t columns) {
-  return sizeof(T) == sizeof(A) && rows.column == 1 && columns >= kLanes<A>;
+  return rows.column == 1 && columns >= kLanes<A>;
 }
 
 /// tile = scale * source, zero-padded to the pitch.
 template <class T, class A>
 inline void pack(Rows<const T> source, Extent size, A scale, PitchedTile<A> tile) {
-  if constexpr (sizeof(T) == sizeof(A)) {
-    if (copies_vectors<const T, A>(source, size.columns)) {
-      for (std::int64_t i = 0; i < size.rows; ++i) {
-        A* to = tile.row(i);
-        store(to + tile.pitch - kLanes<A>, Vector<A>{});
-        scale_row(source.from(i).data, size.columns, scale, to);
-      }
-      return;
-    }
-  }
   for (std::int64_t i = 0; i < size.rows; ++i) {
-    const T* from = source.data + i * source.row;
+    const T* from = source.from(i).data;
     A* to = tile.row(i);
-    if (source.column == 1) {
-      for (std::int64_t j = 0; j < size.columns; ++j) to[j] = scale * static_cast<A>(from[j]);
-    } else {
-      for (std::int64_t j = 0; j < size.columns; ++j)
-        to[j] = scale * static_cast<A>(from[j * source.column]);
+    if (copies_vectors<A>(source, size.columns)) {
+      store(to + tile.pitch - kLanes<A>, Vector<A>{});
+      scale_row(from, size.columns, scale, to);
+      continue;
     }
+    for (std::int64_t j = 0; j < size.columns; ++j)
+      to[j] = scale * static_cast<A>(from[j * source.column]);
     for (std::int64_t j = size.columns; j < tile.pitch; ++j) to[j] = 0;
   }
 }
@@ -135,23 +126,15 @@ inline void pack(Rows<const T> source, Extent size, A scale, PitchedTile<A> tile
 /// target = scale * tile, for the columns that exist in the target.
 template <class T, class A>
 inline void unpack(PitchedTile<A> tile, Extent size, A scale, Rows<T> target) {
-  if constexpr (sizeof(T) == sizeof(A)) {
-    if (copies_vectors<T, A>(target, size.columns)) {
-      for (std::int64_t i = 0; i < size.rows; ++i) {
-        scale_row(tile.row(i), size.columns, scale, target.from(i).data);
-      }
-      return;
-    }
-  }
   for (std::int64_t i = 0; i < size.rows; ++i) {
     const A* from = tile.row(i);
-    T* to = target.data + i * target.row;
-    if (target.column == 1) {
-      for (std::int64_t j = 0; j < size.columns; ++j) to[j] = static_cast<T>(scale * from[j]);
-    } else {
-      for (std::int64_t j = 0; j < size.columns; ++j)
-        to[j * target.column] = static_cast<T>(scale * from[j]);
+    T* to = target.from(i).data;
+    if (copies_vectors<A>(target, size.columns)) {
+      scale_row(from, size.columns, scale, to);
+      continue;
     }
+    for (std::int64_t j = 0; j < size.columns; ++j)
+      to[j * target.column] = narrowed<T>(scale * from[j]);
   }
 }
 

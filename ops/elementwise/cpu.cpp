@@ -60,18 +60,28 @@ void tile(const void* functor, void* out, const void* const* in, std::int64_t fi
 /// out[i] = functor(in[0][i], ...) for i < count; element 0 has the row-major position `first`.
 using TileFn = void (*)(const void* functor, void* out, const void* const* in, std::int64_t first,
                         std::int64_t count);
-/// One loop per compute type; the i64 loop is null unless the functor supports integers.
+/// One loop per compute type, in f32 another one for results in bf16; the i64 loop is null unless
+/// the functor supports integers.
 struct TileFns {
-  TileFn f64, f32, i64;
+  TileFn f64, f32, bf16, i64;
+};
+
+/// for_bf16() of F as a functor of its own.
+template <class F>
+struct ForBf16 {
+  template <class... X>
+  float operator()(X... x) const requires requires {
+    F::for_bf16(x...);
+  }
+  { return F::for_bf16(x...); }
 };
 
 template <class F>
 constexpr TileFns tile_fns() {
-  if constexpr (detail::TakesIntegers<F>) {
-    return {tile<F, double>, tile<F, float>, tile<F, std::int64_t>};
-  } else {
-    return {tile<F, double>, tile<F, float>, nullptr};
-  }
+  TileFns fns{tile<F, double>, tile<F, float>, tile<F, float>, nullptr};
+  if constexpr (requires { &F::for_bf16; }) fns.bf16 = tile<ForBf16<F>, float>;
+  if constexpr (detail::TakesIntegers<F>) fns.i64 = tile<F, std::int64_t>;
+  return fns;
 }
 
 template <class To, class From>
@@ -219,7 +229,7 @@ void map(const MapCall& call) {
     case DType::i64:
       return Map<std::int64_t>(call, loops.i64).run();
     default:
-      return Map<float>(call, loops.f32).run();
+      return Map<float>(call, call.out_dtype == DType::bf16 ? loops.bf16 : loops.f32).run();
   }
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "ops/common/math.h"
+#include "ops/common/short_gelu.h"
 #include "ops/gemm/call.h"
 #include "ops/gemm/cpu_gemm_micro.h"
 
@@ -35,12 +36,23 @@ bool is_plain(const GemmCall& call, const TileTarget<T>& t) {
 /// written.
 template <class T>
 [[gnu::always_inline]] inline Vec load_lanes(const T* p, std::int64_t count) {
-  return count >= kLanes<float> ? load<Vec>(p) : load_part(p, count);
+  return count >= kLanes<float> ? load<Vec>(p) : load_part<Vec>(p, count);
 }
 template <class T>
 [[gnu::always_inline]] inline void store_lanes(T* p, Vec v, std::int64_t count) {
   if (count >= kLanes<float>) return store(p, v);
-  for (std::int64_t i = 0; i < count && i < kLanes<float>; ++i) p[i] = static_cast<T>(v[i]);
+  store_part(p, v, count);
+}
+
+/// What GELU multiplies v by, exact enough for results in T.
+template <class T>
+[[gnu::always_inline]] inline Vec gelu_factor(GemmActivation form, Vec v) {
+  const bool is_erf = form == GemmActivation::gelu;
+  if constexpr (std::is_same_v<T, bf16>) {
+    return is_erf ? detail::math::short_normal_cdf(v) : detail::math::short_tanh_cdf(v);
+  } else {
+    return is_erf ? detail::math::normal_cdf_of(v) : detail::math::tanh_cdf_of(v);
+  }
 }
 
 /// Finishes one vector: `count` columns starting at column j of row i.
@@ -61,8 +73,7 @@ template <class T>
   if (t.pre_activation != nullptr) {
     store_lanes(t.pre_activation + i * t.c_stride + j, v, count);
   }
-  if (call.activation == GemmActivation::gelu) v *= detail::math::normal_cdf_of(v);
-  if (call.activation == GemmActivation::gelu_tanh) v *= detail::math::tanh_cdf_of(v);
+  if (call.activation != GemmActivation::none) v *= gelu_factor<T>(call.activation, v);
   store_lanes(c, v, count);
 }
 

@@ -9,14 +9,6 @@ namespace fovea::ops::cpu::FOVEA_ISA {
 
 using Vec = Vector<float>;
 
-/// Loads the first `count` lanes; the rest are zero.
-template <class T>
-Vec load_part(const T* p, std::int64_t count) {
-  T lanes[kLanes<float>] = {};
-  for (std::int64_t i = 0; i < count; ++i) lanes[i] = p[i];
-  return load<Vec>(lanes);
-}
-
 #if defined(FOVEA_ISA_v4)
 template <class V>
 inline V zip_low(V a, V b) {

@@ -50,6 +50,13 @@ template <class E>
   __builtin_memcpy(static_cast<void*>(p), &words, sizeof words);
 }
 
+/// Pairs of the bits of two vectors of bf16.
+template <class Halves>
+[[gnu::always_inline]] inline auto pairs(Halves low, Halves high) {
+  using Wide = Vector<std::uint32_t, 2 * sizeof(Halves)>;
+  return __builtin_convertvector(low, Wide) | __builtin_convertvector(high, Wide) << 16;
+}
+
 /// sum + a b in every lane; a is a vector or the same in all lanes.
 template <class V, class A>
 [[gnu::always_inline]] inline V add_product(V sum, A a, V b) {
@@ -62,7 +69,6 @@ struct PlainArithmetic {};
 // Where kMultipliesPairs, add_product(sum, a, b) with pairs is sum + a[1] b[1] + a[0] b[0] in every
 // lane, rounded to nearest even after each sum; subnormal numbers are read and written as zero.
 #if defined(FOVEA_ISA_v4bf16)
-inline constexpr bool kMultipliesPairs = true;
 template <class E>
 using Arithmetic = PlainArithmetic;
 
@@ -72,7 +78,6 @@ using Arithmetic = PlainArithmetic;
       reinterpret_cast<__m512>(sum), reinterpret_cast<__m512bh>(a), reinterpret_cast<__m512bh>(b)));
 }
 #elif defined(FOVEA_ISA_v4bf16_twin)
-inline constexpr bool kMultipliesPairs = true;
 
 class PairArithmetic {
  public:
@@ -101,20 +106,9 @@ using Arithmetic = std::conditional_t<std::is_same_v<E, Bf16Pair>, PairArithmeti
   return sum + reinterpret_cast<Floats>(a << 16) * reinterpret_cast<Floats>(b << 16);
 }
 #else
-inline constexpr bool kMultipliesPairs = false;
 template <class E>
 using Arithmetic = PlainArithmetic;
 #endif
-
-/// v rounded to bf16, in the low halves of the words.
-[[gnu::always_inline]] inline Words<Bf16Pair> rounded(Vector<float> v) {
-  const auto is_nan = v != v;  // NOLINT(misc-redundant-expression)
-  return round_to_bf16(reinterpret_cast<Words<Bf16Pair>>(v), is_nan);
-}
-/// Stores the low halves of words.
-[[gnu::always_inline]] inline void store_halves(bf16* p, Words<Bf16Pair> words) {
-  store(&p->bits, __builtin_convertvector(words, Vector<std::uint16_t, kVectorBytes / 2>));
-}
 
 #if defined(FOVEA_ISA_v4bf16) || defined(FOVEA_ISA_v4bf16_twin)
 [[gnu::always_inline]] inline Vector<float> add_product(Vector<float> sum, Bf16Pair a,

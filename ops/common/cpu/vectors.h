@@ -7,6 +7,10 @@
 
 #include "engine/dtype.h"
 
+#if defined(FOVEA_ISA_v4bf16)
+#include <immintrin.h>
+#endif
+
 namespace fovea::ops::cpu::FOVEA_ISA {
 
 #if defined(FOVEA_ISA_v4)
@@ -41,17 +45,63 @@ template <class V, class T>
   }
 }
 
+#if defined(FOVEA_ISA_v4bf16) || defined(FOVEA_ISA_v4bf16_twin)
+inline constexpr bool kMultipliesPairs = true;  // of bf16: ops/common/cpu/multiply_add.h
+#else
+inline constexpr bool kMultipliesPairs = false;
+#endif
+
+/// The bits of floats rounded to bf16. Sets that multiply bf16 round subnormal numbers to zero, as
+/// their instructions do.
+template <class V>
+[[gnu::always_inline]] inline auto rounded(V v) {
+#if defined(FOVEA_ISA_v4bf16)
+  if constexpr (sizeof(V) == 64) {
+    return reinterpret_cast<Vector<std::uint16_t, 32>>(
+        _mm512_cvtneps_pbh(reinterpret_cast<__m512>(v)));
+  }
+#endif
+  auto bits = reinterpret_cast<Vector<std::uint32_t, sizeof(V)>>(v);
+  if constexpr (kMultipliesPairs) bits = (bits & 0x7f800000u) == 0 ? bits & 0x80000000u : bits;
+  const auto is_nan = v != v;  // NOLINT(misc-redundant-expression)
+  return __builtin_convertvector(round_to_bf16(bits, is_nan), Vector<std::uint16_t, sizeof(V) / 2>);
+}
+
+/// v as an element of T; bf16 is rounded as in vectors.
+template <class T>
+[[gnu::always_inline]] inline T narrowed(acc_t<T> v) {
+  if constexpr (std::is_same_v<T, bf16> && kMultipliesPairs) {
+    T rounded_one;
+    rounded_one.bits = rounded(Vector<float, 16>{v})[0];
+    return rounded_one;
+  } else {
+    return static_cast<T>(v);
+  }
+}
+
 /// Stores a vector; bf16 is rounded.
 template <class V, class T>
 [[gnu::always_inline]] inline void store(T* p, V v) {
   if constexpr (std::is_same_v<T, bf16>) {
-    const auto bits = reinterpret_cast<Vector<std::uint32_t, sizeof(V)>>(v);
-    const auto is_nan = v != v;  // NOLINT(misc-redundant-expression)
-    store(&p->bits, __builtin_convertvector(round_to_bf16(bits, is_nan),
-                                            Vector<std::uint16_t, sizeof(V) / 2>));
+    store(&p->bits, rounded(v));
   } else {
     __builtin_memcpy(p, &v, sizeof v);
   }
+}
+
+/// The first `count` elements at p; the rest are zero.
+template <class V, class T>
+[[gnu::always_inline]] inline V load_part(const T* p, std::int64_t count) {
+  T whole[sizeof(V) / sizeof(acc_t<T>)] = {};
+  __builtin_memcpy(whole, p, static_cast<std::size_t>(count) * sizeof(T));
+  return load<V>(whole);
+}
+/// Stores the first `count` elements of a vector.
+template <class V, class T>
+[[gnu::always_inline]] inline void store_part(T* p, V v, std::int64_t count) {
+  T whole[sizeof(V) / sizeof(acc_t<T>)];
+  store(whole, v);
+  __builtin_memcpy(p, whole, static_cast<std::size_t>(count) * sizeof(T));
 }
 
 // AVX-512 can broadcast a scalar operand from memory within a multiply-add. A compiler that sees
