@@ -1,6 +1,6 @@
 // Times self_attention for bench/attention_bench.py, which drives it through stdin to alternate
 // with the peer. The answer to a line "B H N D bias train reps" (bias 0 none, 1 constant, 2
-// trained) is the milliseconds of each repetition.
+// trained) is the milliseconds of each repetition. Usage: attention_bench [threads] [f32 | bf16]
 #include <chrono>
 #include <iostream>
 #include <sstream>
@@ -25,10 +25,10 @@ struct Inputs {
   Tensor qkv, bias, dy;
 };
 
-Inputs make_inputs(const Workload& w) {
-  Inputs in{rand_normal({w.batch, w.tokens, 3 * w.heads * w.width}, {0, 1}, {1}),
+Inputs make_inputs(const Workload& w, DType dtype) {
+  Inputs in{rand_normal({w.batch, w.tokens, 3 * w.heads * w.width}, {0, 1}, {1}).to(dtype),
             {},
-            rand_normal({w.batch, w.tokens, w.heads * w.width}, {0, 1}, {2})};
+            rand_normal({w.batch, w.tokens, w.heads * w.width}, {0, 1}, {2}).to(dtype)};
   if (w.bias > 0) in.bias = rand_normal({1, w.heads, w.tokens, w.tokens}, {0, 1}, {3});
   if (w.bias > 1) in.bias.set_requires_grad();
   in.qkv.set_requires_grad();
@@ -50,6 +50,7 @@ void step(const Workload& w, const Inputs& in) {
 
 int main(int argc, char** argv) {
   if (argc > 1) set_num_threads(std::stoi(argv[1]));
+  const DType dtype = parse_dtype(argc > 2 ? argv[2] : "f32");
   std::cout << "isa " << to_string(cpu_isa()) << " threads " << num_threads() << std::endl;
   Inputs in;
   std::string line, before;
@@ -57,7 +58,7 @@ int main(int argc, char** argv) {
     Workload w{};
     std::istringstream(line) >> w.batch >> w.heads >> w.tokens >> w.width >> w.bias >> w.train >>
         w.reps;
-    if (line != before) in = make_inputs(w);
+    if (line != before) in = make_inputs(w, dtype);
     if (line != before) step(w, in);
     before = line;
     for (int i = 0; i < w.reps; ++i) {
