@@ -45,6 +45,20 @@ template <class E, class T>
 template <int kWidth, class E, class T>
 [[gnu::always_inline]] inline void pack_adjacent(const T* src, std::int64_t step, std::int64_t left,
                                                  std::int64_t valid, E* dst) {
+  constexpr int kLanes32 = kLanes<float>, kVectors = (kWidth + kLanes32 - 1) / kLanes32;
+  if constexpr (std::is_same_v<E, Bf16Pair>) {
+    if (valid >= kVectors * kLanes32) {
+      using Halves = Vector<std::uint16_t, kVectorBytes / 2>;
+      for (int i = 0; i < kWidth; i += kLanes32) {
+        const auto low = load<Halves>(&src[i].bits);
+        const auto words = pairs(low, left > 1 ? load<Halves>(&src[i + step].bits) : Halves{});
+        const int count = kWidth - i < kLanes32 ? kWidth - i : kLanes32;
+        __builtin_memcpy(static_cast<void*>(dst + i), &words,
+                         static_cast<std::size_t>(count) * sizeof(E));
+      }
+      return;
+    }
+  }
   if (valid >= kWidth) {
     for (int i = 0; i < kWidth; ++i) dst[i] = read<E>(src + i, step, left);
   } else {
