@@ -62,9 +62,13 @@ inline Vector<double> exp_negative(Vector<double> x) {
   return x;
 }
 
+// Exponentials are chains of dependent instructions: loops over them are unrolled four times, so
+// that enough chains overlap.
+
 /// row = scale * exp(row - base), base >= row.
 template <class T, class A>
 inline void exp_row(A* row, A base, A scale, std::int64_t count) {
+#pragma GCC unroll 4
   for (std::int64_t j = 0; j < count; j += kLanes<A>)
     store(row + j, Vector<A>(scale * exp_negative<T>(load<Vector<A>>(row + j) - base)));
 }
@@ -102,6 +106,7 @@ inline A bias_and_max_row(A* row, const A* bias, std::int64_t column, std::int64
 template <class T, class A>
 inline A exp_and_sum_row(A* row, A base, std::int64_t count) {
   Vector<A> sum{};
+#pragma GCC unroll 4
   for (std::int64_t j = 0; j < count; j += kLanes<A>) {
     const Vector<A> e = exp_negative<T>(load<Vector<A>>(row + j) - base);
     store(row + j, e);
