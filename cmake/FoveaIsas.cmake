@@ -24,16 +24,19 @@ endfunction()
 
 # x86-64 levels of the psABI, and above them what multiplies bf16.
 fovea_isa(v2 FLAGS -msse4.2)
-fovea_isa(v3 ABOVE v2 FLAGS -mavx2 -mfma -mbmi2 -mf16c)
-set(avx512 -mavx512f -mavx512bw -mavx512cd -mavx512dq -mavx512vl -mavx2 -mfma -mbmi2 -mf16c
-  -mprefer-vector-width=512)
+set(avx2 -mavx2 -mfma -mbmi2 -mf16c)
+fovea_isa(v3 ABOVE v2 FLAGS ${avx2})
+set(avx512 -mavx512f -mavx512bw -mavx512cd -mavx512dq -mavx512vl ${avx2} -mprefer-vector-width=512)
 fovea_isa(v4 ABOVE v3 FLAGS ${avx512})
 set(bf16_families attention gemm)
 fovea_isa(v4bf16_twin ABOVE v4 FAMILIES ${bf16_families} FLAGS ${avx512})
 fovea_isa(v4bf16 ABOVE v4 FAMILIES ${bf16_families} FLAGS ${avx512} -mavx512bf16)
+fovea_isa(amx_twin ABOVE v3 FAMILIES ${bf16_families} FLAGS ${avx2})
+fovea_isa(amx ABOVE v4 FAMILIES ${bf16_families} FLAGS ${avx512} -mavx512bf16 -mamx-tile -mamx-bf16)
 get_property(isas GLOBAL PROPERTY FOVEA_ISAS)
 if(NOT isas)
-  message(FATAL_ERROR "FOVEA_ONLY_ISA=${FOVEA_ONLY_ISA}: expected some of v2, v3, v4, v4bf16_twin, v4bf16")
+  message(FATAL_ERROR "FOVEA_ONLY_ISA=${FOVEA_ONLY_ISA}: expected some of "
+    "v2, v3, v4, v4bf16_twin, v4bf16, amx_twin, amx")
 endif()
 
 # fovea_isa_owner(<variable> <isa> <family>): the set that compiles a family's kernels for <isa>.

@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 
+#include "engine/amx.h"
 #include "engine/base/error.h"
 
 namespace fovea {
@@ -14,6 +15,7 @@ bool has_extensions_of(Isa isa) {
   switch (isa) {
     case Isa::v2:
     case Isa::v4bf16_twin:
+    case Isa::amx_twin:
       return true;
     case Isa::v3:
       return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
@@ -23,15 +25,19 @@ bool has_extensions_of(Isa isa) {
              __builtin_cpu_supports("avx512vl");
     case Isa::v4bf16:  // Intel's VDPBF16PS takes longer than the f32 products that it replaces
       return __builtin_cpu_is("amd") && __builtin_cpu_supports("avx512bf16");
+    case Isa::amx:
+      return processor_has_amx() && amx_refusal().empty();
   }
   return false;
 }
 
+constexpr bool is_twin(Isa isa) { return isa == Isa::v4bf16_twin || isa == Isa::amx_twin; }
+
 Isa best_isa() {
   Isa best = kNames<Isa>.front().value;
   for (const Named<Isa>& entry : kNames<Isa>) {
-    if (entry.value == Isa::v4bf16_twin) continue;
-    if (is_built(entry.value) && processor_has(entry.value)) best = entry.value;
+    if (is_twin(entry.value) || !is_built(entry.value)) continue;
+    if (processor_has(entry.value)) best = entry.value;
   }
   return best;
 }
@@ -48,13 +54,26 @@ std::string names_where(const Holds& holds) {
   return text.empty() ? last : text + " or " + last;
 }
 
+/// The value of FOVEA_ISA, or empty.
+std::string wish() {
+  const char* value = std::getenv("FOVEA_ISA");
+  return value == nullptr ? "" : value;
+}
+
+/// "; the kernel refuses ..." where that is why the processor lacks `isa`.
+std::string reason_against(Isa isa) {
+  const bool is_refused = isa == Isa::amx && processor_has_amx() && !amx_refusal().empty();
+  return is_refused ? "; " + amx_refusal() : "";
+}
+
 Isa choose() {
-  const char* wish = std::getenv("FOVEA_ISA");
-  if (wish == nullptr || *wish == '\0') return best_isa();
-  const std::optional<Isa> wished = find_named<Isa>(wish);
-  check(wished.has_value(), "FOVEA_ISA=", wish, ": expected ",
+  const std::string name = wish();
+  if (name.empty()) return best_isa();
+  const std::optional<Isa> wished = find_named<Isa>(name);
+  check(wished.has_value(), "FOVEA_ISA=", name, ": expected ",
         names_where([](Isa) { return true; }));
-  check(processor_has(*wished), "FOVEA_ISA=", wish, ": this processor supports ", supported_isas());
+  check(processor_has(*wished), "FOVEA_ISA=", name, ": this processor supports ", supported_isas(),
+        reason_against(*wished));
   return *wished;
 }
 
@@ -75,6 +94,12 @@ bool is_built(Isa isa) {
 Isa cpu_isa() {
   static const Isa chosen = choose();
   return chosen;
+}
+
+std::string isa_notice() {
+  if (!wish().empty() || !is_built(Isa::amx) || reason_against(Isa::amx).empty()) return "";
+  return amx_refusal() + ": computing with " + std::string(to_string(cpu_isa())) +
+         "; Linux 5.16 or later grants them, unless a container forbids arch_prctl";
 }
 
 std::string_view to_string(Isa isa) { return kNames<Isa>[static_cast<std::size_t>(isa)].name; }

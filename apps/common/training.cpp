@@ -10,6 +10,7 @@
 #include "apps/common/verification.h"
 #include "engine/base/text.h"
 #include "engine/comm/local_device.h"
+#include "engine/cpu_isa.h"
 #include "engine/parallel.h"
 #include "models/registry.h"
 #include "train/loop/evaluation_pass.h"
@@ -175,6 +176,8 @@ void add_notices(const TrainConfig& config, const Trainer& trainer, Notices& not
                      most = config.loop.max_steps;
   note_average(config, most > 0 ? std::min(most, steps) : steps, notices);
   notices.add_all(trainer.notices());
+  const std::string about_isa = isa_notice();
+  if (!about_isa.empty() && config.run.device.is_cpu()) notices.add(about_isa);
   const std::int64_t done = trainer.progress().finished_epochs;
   if (done < trainer.epochs()) return;
   notices.add("nothing left to train: ", done, " of ", trainer.epochs(),

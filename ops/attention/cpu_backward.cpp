@@ -28,8 +28,8 @@ class Backward {
   explicit Backward(const AttentionGradCall& call)
       : grad_(call),
         call_(call.forward),
-        queries_(call_.queries, kBackwardQueries, 6),
-        keys_(call_.keys, kBackwardKeys, kLanes<A>) {
+        queries_(call_.queries, kBackwardQueries, kQueryUnit<E>),
+        keys_(call_.keys, kBackwardKeys, kKeyUnit<E>) {
     const std::int64_t width = padded<A>(call_.width), value_width = padded<A>(call_.value_width);
     const std::int64_t key_pitch = padded<A>(keys_.size), query_pitch = padded<A>(queries_.size);
     q_.depth.pitch = k_.depth.pitch = dq_.pitch = dk_.pitch = width;
@@ -40,6 +40,7 @@ class Backward {
     kt_.pitch = vt_.pitch = p_.pitch = ds_.pitch = key_pitch;
     pd_.pitch = dsd_.pitch = key_pitch;
     dsr_.pitch = padded<A>(steps<E>(keys_.size));
+    turned_.pitch = padded<A>(steps<E>(queries_.size));
     const std::int64_t queries = queries_.size, keys = keys_.size;
     const std::int64_t query_steps = kPairs ? steps<E>(queries) : 0;  // of tiles for pairs alone
     const std::int64_t key_steps = kPairs ? steps<E>(keys) : 0;
@@ -60,9 +61,10 @@ class Backward {
                                    {&pd_.data, query_steps * key_pitch},
                                    {&dsd_.data, query_steps * key_pitch},
                                    {&dsr_.data, kPairs ? queries * dsr_.pitch : 0},
+                                   {&turned_.data, kInTiles<E> ? keys * turned_.pitch : 0},
                                    {&dk_.data, keys * width},
                                    {&dv_.data, keys * value_width},
-                                   {&dq_.data, call_.queries * width},
+                                   {&dq_.data, queries_.count * queries * width},
                                    {&delta_, call_.queries + query_pitch}};
     carve(pieces);
   }
@@ -106,17 +108,42 @@ class Backward {
   /// delta_n = sum_e dO O = sum_m dP P, added in the same order as the GEMM adds dP: where one p
   /// is 1 and O equals its row of V, dP - delta is exactly 0. dy_ contains dO.
   void compute_delta(Span queries, Extent size) {
-    using V = Vector<A>;
     pack_rows<T, E>(rows<const T>(call_.out, queries.begin), size, A(1), out_);
     const Extent packed{size.rows, steps<E>(size.columns)};
-    transpose(dy_.rows, packed, dyt_);
     transpose(out_, packed, outt_);
+    if constexpr (kInTiles<E>) {
+      take_diagonal(queries, packed.columns);
+    } else {
+      transpose(dy_.rows, packed, dyt_);
+      add_columns(queries, packed.columns);
+    }
+  }
+
+  /// delta is the sum over the rows of dyt_ outt_.
+  void add_columns(Span queries, std::int64_t depth) {
+    using V = Vector<A>;
     [[maybe_unused]] const Arithmetic<E> arithmetic;
     for (std::int64_t i = 0; i < queries.count; i += kLanes<A>) {
       V sum{};
-      for (std::int64_t s = 0; s < packed.columns; ++s)
+      for (std::int64_t s = 0; s < depth; ++s)
         sum = add_product(sum, load_words(dyt_.row(s) + i), load_words(outt_.row(s) + i));
       store(delta_ + queries.begin + i, sum);  // the next tile overwrites the tail
+    }
+  }
+
+  /// delta is the diagonal of dO O^T.
+  void take_diagonal(Span queries, std::int64_t depth) {
+    alignas(64) A products[kTileSide * kTileSide];
+    for (std::int64_t i = 0; i < queries.count; i += kTileSide) {
+      multiply<E>({.rows = kTileSide,
+                   .columns = kTileSide,
+                   .depth = depth,
+                   .a = dy_.rows.row(i),
+                   .a_row = dy_.rows.pitch,
+                   .b = {outt_.data + i, outt_.pitch},
+                   .c = {products, kTileSide}});
+      for (std::int64_t j = 0; j < kTileSide; ++j)
+        delta_[queries.begin + i + j] = products[j * (kTileSide + 1)];
     }
   }
 
@@ -143,26 +170,26 @@ class Backward {
     const bool later_queries = queries.begin > 0, later_keys = keys.begin > 0;
     const Extent size{queries.count, keys.count};
     if (grad_.dv.data != nullptr) {
-      const PitchedTile<E> p = as_depth(p_, size, pd_);
+      const LeftFactor<E> p = as_transposed(p_, size, pd_, turned_);
       multiply<E>({.rows = keys.count,
                    .columns = call_.value_width,
                    .depth = steps<E>(queries.count),
                    .add = later_queries,
                    .a = p.data,
-                   .a_row = 1,
-                   .a_column = p.pitch,
+                   .a_row = p.row,
+                   .a_column = p.column,
                    .b = dy_.depth,
                    .c = dv_});
     }
     if (grad_.dk.data != nullptr) {
-      const PitchedTile<E> ds = as_depth(ds_, size, dsd_);
+      const LeftFactor<E> ds = as_transposed(ds_, size, dsd_, turned_);
       multiply<E>({.rows = keys.count,
                    .columns = call_.width,
                    .depth = steps<E>(queries.count),
                    .add = later_queries,
                    .a = ds.data,
-                   .a_row = 1,
-                   .a_column = ds.pitch,
+                   .a_row = ds.row,
+                   .a_column = ds.column,
                    .b = q_.depth,
                    .c = dk_});
     }
@@ -264,6 +291,7 @@ class Backward {
   Factor<E> q_, k_, dy_;
   PitchedTile<E> v_, out_, kt_, vt_, dyt_, outt_;
   PitchedTile<E> pd_, dsd_, dsr_;  // p and ds as factors: by depth, by depth, by rows
+  PitchedTile<E> turned_;          // one of the first two in tiles: by rows
   PitchedTile<A> p_, ds_, dq_, dk_, dv_;
   A* delta_ = nullptr;
   Head head_{};
@@ -290,6 +318,7 @@ void backward_of(const AttentionGradCall& call) {
   };
   const std::int64_t tasks = slices * call.groups;
   parallel_for(tasks, ceil_div(tasks, kMaxChunks), [&](std::int64_t begin, std::int64_t end) {
+    [[maybe_unused]] const Session<FactorOf<T>> session;
     Backward<T> kernel(call);
     for (std::int64_t task = begin; task < end; ++task) {
       A* dbias = static_cast<A*>(call.dbias.data);

@@ -8,12 +8,6 @@
 
 namespace fovea::ops::cpu::FOVEA_ISA::attention {
 
-/// Number of E that hold `count` elements along the depth.
-template <class E>
-constexpr std::int64_t steps(std::int64_t count) {
-  return ceil_div(count, kPerStep<E>);
-}
-
 /// tile = scale * source in rows form, zero-padded to the pitch. Pairs are copied and take no
 /// scale.
 template <class T, class E>
@@ -51,6 +45,8 @@ inline void pack_depth(Rows<const T> source, Extent size, PitchedTile<E> tile) {
       }
       for (std::int64_t j = size.columns; j < tile.pitch; ++j) to[j] = E{};
     }
+    for (std::int64_t s = ceil_div(size.rows, kPerStep<E>); s < steps<E>(size.rows); ++s)
+      for (std::int64_t j = 0; j < tile.pitch; ++j) tile.row(s)[j] = E{};
   } else {
     pack<T, E>(source, size, E(1), tile);
   }
@@ -84,7 +80,11 @@ inline PitchedTile<E> as_rows(PitchedTile<acc_t<E>> from, Extent size,
       std::int64_t j = 0;
       for (; j + kLanes<float> <= size.columns; j += kLanes<float>)
         store(halves + j, load<Vector<float>>(row + j));
-      if (j < size.columns) store(halves + j, load_part<Vector<float>>(row + j, size.columns - j));
+      if (j < size.columns) {
+        store(halves + j, load_part<Vector<float>>(row + j, size.columns - j));
+        j += kLanes<float>;
+      }
+      for (; j < steps<E>(size.columns) * kPerStep<E>; ++j) halves[j] = bf16{};
     }
     return to;
   } else {
@@ -98,16 +98,38 @@ inline PitchedTile<E> as_depth(PitchedTile<acc_t<E>> from, Extent size,
                                [[maybe_unused]] PitchedTile<E> to) {
   if constexpr (std::is_same_v<E, Bf16Pair>) {
     using V = Vector<float>;
-    for (std::int64_t i = 0; i < size.rows; i += 2) {
-      const bool both = i + 1 < size.rows;
+    for (std::int64_t i = 0; i < steps<E>(size.rows) * 2; i += 2) {
+      const bool one = i < size.rows, both = i + 1 < size.rows;
       for (std::int64_t j = 0; j < size.columns; j += kLanes<float>) {
-        const V low = load<V>(from.row(i) + j), high = both ? load<V>(from.row(i + 1) + j) : V{};
+        const V low = one ? load<V>(from.row(i) + j) : V{};
+        const V high = both ? load<V>(from.row(i + 1) + j) : V{};
         store_words(to.row(i / 2) + j, pairs(rounded(low), rounded(high)));
       }
     }
     return to;
   } else {
     return from;
+  }
+}
+
+/// The left factor of a product: step k of row i is data[i * row + k * column].
+template <class E>
+struct LeftFactor {
+  const E* data;
+  std::int64_t row, column;
+};
+
+/// The sums `from`, transposed, as a left factor: in depth form, or in rows form for products in
+/// tiles.
+template <class E>
+inline LeftFactor<E> as_transposed(PitchedTile<acc_t<E>> from, Extent size, PitchedTile<E> by_depth,
+                                   [[maybe_unused]] PitchedTile<E> by_rows) {
+  const PitchedTile<E> depth = as_depth(from, size, by_depth);
+  if constexpr (kInTiles<E>) {
+    transpose(depth, {steps<E>(size.rows), size.columns}, by_rows);
+    return {by_rows.data, by_rows.pitch, 1};
+  } else {
+    return {depth.data, 1, depth.pitch};
   }
 }
 

@@ -13,7 +13,8 @@ namespace {
 /// Sums are rescaled between tiles of keys, so this size affects the bits of the result. All other
 /// tile sizes, here and in the derivative, affect speed only.
 constexpr std::int64_t kKeyTile = 512;
-constexpr std::int64_t kQueryTile = 36;
+template <class E>
+constexpr std::int64_t kQueryTile = kInTiles<E> ? 32 : 36;
 constexpr std::int64_t kQueryBlock = 1024;  // queries per task when there are enough heads
 constexpr std::int64_t kSmallBlock = 72;    // queries per task when there are few heads
 constexpr std::int64_t kManyHeads = 16;
@@ -31,7 +32,7 @@ class Forward {
  public:
   explicit Forward(const AttentionCall& call, std::int64_t block)
       : call_(call),
-        keys_(call.keys, kKeyTile, kLanes<A>),
+        keys_(call.keys, kKeyTile, kKeyUnit<E>),
         width_(padded<A>(steps<E>(call.width))),
         value_width_(padded<A>(call.value_width)) {
     const std::int64_t key_pitch = padded<A>(keys_.size);
@@ -43,10 +44,10 @@ class Forward {
                                    {&k_.data, keys_.size * width_},
                                    {&kt_.data, width_ * key_pitch},
                                    {&v_.data, keys_.size * value_width_},
-                                   {&s_.data, kQueryTile * key_pitch},
-                                   {&p_.data, kPairs ? kQueryTile * p_.pitch : 0},
+                                   {&s_.data, kQueryTile<E> * key_pitch},
+                                   {&p_.data, kPairs ? kQueryTile<E> * p_.pitch : 0},
                                    {&o_.data, block * value_width_},
-                                   {&top_, kQueryTile},
+                                   {&top_, kQueryTile<E>},
                                    {&maximum_, block},
                                    {&sum_, block}};
     carve(pieces);
@@ -61,7 +62,7 @@ class Forward {
       maximum_[i] = kMinusInfinity<A>;
       sum_[i] = 0;
     }
-    const Cut tiles(block.count, kQueryTile, 6);
+    const Cut tiles(block.count, kQueryTile<E>, kQueryUnit<E>);
     for (std::int64_t key_tile = 0; key_tile < keys_.count; ++key_tile) {
       load_keys(block, key_tile);
       for (std::int64_t tile = 0; tile < tiles.count; ++tile)
@@ -180,13 +181,15 @@ class Forward {
 template <class T>
 void forward_of(const AttentionCall& call) {
   const std::int64_t heads = call.batch * call.heads;
-  const Cut blocks(call.queries, heads >= kManyHeads ? kQueryBlock : kSmallBlock, kQueryTile);
+  using E = FactorOf<T>;
+  const Cut blocks(call.queries, heads >= kManyHeads ? kQueryBlock : kSmallBlock, kQueryTile<E>);
   const std::int64_t tasks = heads * blocks.count;
   const auto block_of = [&](std::int64_t task) -> QueryBlock {
     const std::int64_t head = task / blocks.count, block = task % blocks.count;
     return {head / call.heads, head % call.heads, blocks.begin(block), blocks.length(block)};
   };
   parallel_for(tasks, ceil_div(tasks, kMaxChunks), [&](std::int64_t begin, std::int64_t end) {
+    [[maybe_unused]] const Session<E> session;
     Forward<T> kernel(call, blocks.size);
     for (std::int64_t task = begin; task < end; ++task) {
       const QueryBlock next = block_of(task + 1);

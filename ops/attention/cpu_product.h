@@ -5,13 +5,15 @@
 #include <cstdint>
 
 #include "ops/common/cpu/multiply_add.h"
+#include "ops/common/cpu/tiles.h"
 
 namespace fovea::ops::cpu::FOVEA_ISA::attention {
 
 // Register use, of 32: 6 x 4 sums, 4 of B, 1 of A; of 16: 6 x 2 sums, 2 of B, 1 of A.
 inline constexpr int kMaxVectors = kVectorBytes == 64 ? 4 : 2;
 
-/// A row-major matrix with `pitch` elements between rows; the pitch is a whole number of vectors.
+/// A row-major matrix with `pitch` elements between rows; the pitch is a whole number of vectors,
+/// and of tiles if there are.
 template <class E>
 struct PitchedTile {
   E* data = nullptr;
@@ -23,6 +25,8 @@ struct PitchedTile {
 /// c [rows, columns] = (add ? c : 0) + a [rows, depth] b [depth, columns], where the depth counts
 /// E. Each element is one chain of additions over the depth, so splitting the depth does not change
 /// any bit. Columns are rounded up to half a vector: the excess is read in b and overwritten in c.
+/// Where E is multiplied in tiles, a_column is 1, the chain adds sums of kStepsAtOnce products, and
+/// rows and columns are rounded up to whole tiles.
 template <class E>
 struct TileProduct {
   using A = acc_t<E>;
@@ -83,10 +87,36 @@ inline void product_rows(const TileProduct<E>& p, std::int64_t row, std::int64_t
   }
 }
 
+/// Processes blocks of tiles.
+template <class E>
+inline void multiply_in_tiles(const TileProduct<E>& p) {
+  for (std::int64_t j = 0; j < p.columns; j += kBlockSide) {
+    for (std::int64_t i = 0; i < p.rows; i += kBlockSide) {
+      const BlockProduct<E> block{.rows = smaller(kBlockSide, p.rows - i),
+                                  .columns = smaller(kBlockSide, p.columns - j),
+                                  .steps = p.depth / kTileSide,
+                                  .a = p.a + i * p.a_row,
+                                  .a_row = p.a_row,
+                                  .a_step = kTileSide,
+                                  .b = p.b.data + j,
+                                  .b_row = p.b.pitch,
+                                  .c = p.c.row(i) + j,
+                                  .c_row = p.c.pitch,
+                                  .add = p.add};
+      multiply_block(block);
+      if (p.scale == 1) continue;
+      for (std::int64_t row = 0; row < block.rows; ++row) {
+        float* c = block.c + row * p.c.pitch;
+        for (std::int64_t column = 0; column < block.columns; ++column) c[column] *= p.scale;
+      }
+    }
+  }
+}
+
 /// Processes columns in blocks of whole vectors, then a last half vector where that suffices (not
 /// for pairs, which are multiplied in whole vectors).
 template <class E>
-inline void multiply(const TileProduct<E>& p) {
+inline void multiply_in_vectors(const TileProduct<E>& p) {
   using A = acc_t<E>;
   constexpr std::int64_t kWidth = kLanes<A>;
   constexpr std::int64_t kHalf = kVectorBytes > 16 && kPerStep<E> == 1 ? kWidth / 2 : 0;
@@ -115,6 +145,15 @@ inline void multiply(const TileProduct<E>& p) {
       product_rows<kVectorBytes / 2, 8, 1>(p, 0, j);
       j += kHalf;
     }
+  }
+}
+
+template <class E>
+inline void multiply(const TileProduct<E>& p) {
+  if constexpr (kInTiles<E>) {
+    multiply_in_tiles(p);
+  } else {
+    multiply_in_vectors(p);
   }
 }
 

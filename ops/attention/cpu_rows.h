@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "ops/attention/cpu_product.h"
+#include "ops/attention/cpu_tile.h"
 
 namespace fovea::ops::cpu::FOVEA_ISA::attention {
 
@@ -102,17 +102,21 @@ inline A bias_and_max_row(A* row, const A* bias, std::int64_t column, std::int64
   return larger(last, fold_lanes<A>(larger(most[0], most[1]), larger));
 }
 
-/// row = exp(row - base), base >= row. Returns the sum.
+/// row = exp(row - base), base >= row; `count` is padded. Returns the sum.
 template <class T, class A>
 inline A exp_and_sum_row(A* row, A base, std::int64_t count) {
-  Vector<A> sum{};
+  Vector<A> sum[kRowVectors] = {};
 #pragma GCC unroll 4
-  for (std::int64_t j = 0; j < count; j += kLanes<A>) {
-    const Vector<A> e = exp_negative<T>(load<Vector<A>>(row + j) - base);
-    store(row + j, e);
-    sum += e;
+  for (std::int64_t j = 0; j < count; j += kRowVectors * kLanes<A>) {
+    for (std::int64_t v = 0; v < kRowVectors; ++v) {
+      A* const at = row + j + v * kLanes<A>;
+      const Vector<A> e = exp_negative<T>(load<Vector<A>>(at) - base);
+      store(at, e);
+      sum[v] += e;
+    }
   }
-  return lane_total<A>(sum);
+  if constexpr (kRowVectors == 2) sum[0] += sum[1];  // as the halves of a longer vector
+  return lane_total<A>(sum[0]);
 }
 
 }  // namespace fovea::ops::cpu::FOVEA_ISA::attention

@@ -21,10 +21,20 @@ void backward(const AttentionGradCall& call);  // cpu_backward.cpp
 /// the load.
 inline constexpr std::int64_t kMaxChunks = 64;
 
+/// Number of vectors to which rows are padded: 64 bytes where pairs are multiplied in tiles.
+inline constexpr std::int64_t kRowVectors = kMultipliesTiles ? 64 / kVectorBytes : 1;
+
 template <class A>
 inline std::int64_t padded(std::int64_t n) {
-  return ceil_div(n, kLanes<A>) * kLanes<A>;
+  return ceil_div(n, kRowVectors * kLanes<A>) * kRowVectors * kLanes<A>;
 }
+
+/// Queries and keys are cut into multiples of these. In tiles, excess rows belong to the last part,
+/// and each part has whole steps along the depth.
+template <class E>
+inline constexpr std::int64_t kQueryUnit = kInTiles<E> ? 2 * kTileSide : 6;
+template <class E>
+inline constexpr std::int64_t kKeyUnit = kInTiles<E> ? 2 * kTileSide : kLanes<acc_t<E>>;
 
 /// [0, total) split into near-equal parts of about `limit` at most, each a multiple of `unit`.
 struct Cut {

@@ -18,6 +18,7 @@ void multiply_tiles(const TiledGemm<E>& p, const Packed<E>& packed) {
       p.tile_rows * p.tile_cols * smaller(p.call.k, packed.blocks * p.depth * kPerStep<E>);
   parallel_for(
       down * across, grain(kMinMultiplied, tile_size), [&](std::int64_t begin, std::int64_t end) {
+        [[maybe_unused]] const Session<E> session;
         for (std::int64_t i = begin; i < end; ++i) {
           const std::int64_t row = i / across * p.tile_rows, col = i % across * p.tile_cols;
           multiply_tile(p, packed,
@@ -36,10 +37,11 @@ void multiply(const TiledGemm<E>& p) {
   const bool in_place = p.reads_columns();
   const bool share_a =
       in_place || (p.call.a.row == 1 && p.call.a.col != 1 && m * depth <= kMaxPacked);
-  const std::int64_t strips =
-      smaller(ceil_div(n, kNr), larger(1, kMaxPacked / (depth * kNr * (whole_k ? p.blocks : 1))));
-  const std::int64_t a_row = in_place ? m / kMr * kMr : 0;
-  const std::int64_t cols = strips * kNr, rows = share_a ? ceil_div(m - a_row, kMr) * kMr : 0;
+  const std::int64_t strips = smaller(
+      ceil_div(n, kNr<E>), larger(1, kMaxPacked / (depth * kNr<E> * (whole_k ? p.blocks : 1))));
+  const std::int64_t a_row = in_place ? m / kMr<E> * kMr<E> : 0;
+  const std::int64_t cols = strips * kNr<E>,
+                     rows = share_a ? ceil_div(m - a_row, kMr<E>) * kMr<E> : 0;
   const std::int64_t fitting = kMaxPacked / larger(1, depth * larger(cols, rows));
   const std::int64_t blocks = whole_k ? p.blocks : smaller(p.blocks, larger(1, fitting));
   E* b = elements<E>(Scratch::gemm_b, blocks * p.depth * (cols + rows) + kLanes<float>);

@@ -22,10 +22,11 @@ struct TileTarget {
   bool first, last;  ///< whether this is the first or last block of k
 };
 
-/// Whether the tile can be stored directly from the registers.
-template <class T>
+/// Whether vectors of the tile can be stored directly from the registers.
+template <class E, class T>
 bool is_plain(const GemmCall& call, const TileTarget<T>& t) {
-  if (sizeof(T) != sizeof(float) || t.rows != kMr || (t.cols != kNr && t.cols != kLanes<float>)) {
+  if (kInTiles<E> || sizeof(T) != sizeof(float) || t.rows != kMr<E> ||
+      (t.cols != kNr<E> && t.cols != kLanes<float>)) {
     return false;
   }
   return call.alpha == 1 && call.bias_kind != GemmBias::per_row &&
@@ -77,11 +78,11 @@ template <class T>
   store_lanes(c, v, count);
 }
 
-template <class T>
+template <class E, class T>
 void finish_tile(const GemmCall& call, const TileTarget<T>& t, const float* tile) {
-  for (std::int64_t i = 0; i < t.rows; ++i, tile += kNr) {
-    if (t.cols == kNr) {
-      for (int j = 0; j < kNr; j += kLanes<float>)
+  for (std::int64_t i = 0; i < t.rows; ++i, tile += kNr<E>) {
+    if (t.cols == kNr<E>) {
+      for (int j = 0; j < kNr<E>; j += kLanes<float>)
         finish_lanes(call, t, i, j, load<Vec>(tile + j), kLanes<float>);
     } else {
       for (std::int64_t j = 0; j < t.cols; j += kLanes<float>) {

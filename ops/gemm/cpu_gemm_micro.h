@@ -1,32 +1,45 @@
 // The GEMM microkernel: a tile of C in registers. E is what A and B are packed as, and what one
-// step along k multiplies: f32, or pairs of bf16.
+// step along k multiplies: f32, or pairs of bf16. (Where pairs are multiplied in tiles, the kernel
+// is multiply_block of ops/common/cpu/tiles.h.)
 #pragma once
 
 #include <type_traits>
 
 #include "ops/common/cpu/multiply_add.h"
 #include "ops/common/cpu/prefetch.h"
+#include "ops/common/cpu/tiles.h"
 #include "ops/gemm/cpu_gemm_vector.h"
 
 namespace fovea::ops::cpu::FOVEA_ISA {
 
-// Tiles fill the register file: 14 * 2 of 32 registers (v4), 6 * 2 of 16 (v3), 4 * 2 of 16 (v2).
+// Vectors fill the register file: 14 * 2 of 32 registers (v4), 6 * 2 of 16 (v3), 4 * 2 of 16 (v2).
 #if defined(FOVEA_ISA_v4)
-inline constexpr int kMr = 14;
+inline constexpr int kVectorRows = 14;
 #elif defined(FOVEA_ISA_v3)
-inline constexpr int kMr = 6;
+inline constexpr int kVectorRows = 6;
 #else
-inline constexpr int kMr = 4;
+inline constexpr int kVectorRows = 4;
 #endif
-inline constexpr int kNr = 2 * kLanes<float>;
+/// Rows and columns of a tile of C.
+template <class E>
+inline constexpr int kMr = kInTiles<E> ? kBlockSide : kVectorRows;
+template <class E>
+inline constexpr int kNr = kInTiles<E> ? kBlockSide : 2 * kLanes<float>;
 
 /// kMr rows of A: the element of row i and step k is data[i * row + k * step]. One of the two
-/// strides is 1.
+/// strides is 1. (In tiles, kTileSide steps of a row are adjacent, and `step` is the distance to
+/// the next ones.)
 template <class E>
 struct Panel {
   const E* data;
   std::int64_t row, step;
 };
+/// A packed panel.
+template <class E>
+Panel<E> packed_panel(const E* data) {
+  if constexpr (kInTiles<E>) return {data, kTileSide, kMr<E> * kTileSide};
+  return {data, 1, kMr<E>};
+}
 /// How a panel is read: packed, or in place with adjacent rows or adjacent columns.
 enum class Reads { packed, rows, columns };
 
@@ -78,7 +91,8 @@ template <int kRows, int kCols, Reads kReads, class E>
   [[maybe_unused]] const Arithmetic<E> arithmetic;
   PanelWalk<E, kRows, kReads> a(panel);
   for (std::int64_t k = 0; k < depth; ++k) {
-    prefetch<1, PrefetchKind::read>(b + kAhead * kNr, kNr);  // earlier than the hardware would
+    // Earlier than the hardware would.
+    prefetch<1, PrefetchKind::read>(b + kAhead * kNr<E>, kNr<E>);
     Words<E> right[kCols];
 #pragma GCC unroll 2
     for (int j = 0; j < kCols; ++j) right[j] = load_words(b + j * kLanes<float>);
@@ -89,7 +103,7 @@ template <int kRows, int kCols, Reads kReads, class E>
         sum[i][j] = add_product(sum[i][j], j == 0 ? a[i] : a.again(i), right[j]);
     }
     a.next();
-    b += kNr;
+    b += kNr<E>;
   }
 }
 
@@ -125,28 +139,49 @@ void multiply_tile(std::int64_t depth, const Panel<E>& panel, const E* b, const 
 template <Reads kReads, class E>
 inline void multiply_tile_in_place(std::int64_t depth, const Panel<E>& a, const E* b,
                                    std::int64_t cols, const TileOutput& out) {
-  if (cols > kLanes<float>) return multiply_tile<kMr, 2, kReads>(depth, a, b, out);
-  multiply_tile<kMr, 1, kReads>(depth, a, b, out);
+  if (cols > kLanes<float>) return multiply_tile<kMr<E>, 2, kReads>(depth, a, b, out);
+  multiply_tile<kMr<E>, 1, kReads>(depth, a, b, out);
 }
 
 /// Runs the smallest kernel that covers `rows` rows and `cols` columns; panels in place are always
 /// whole.
 template <class E>
-inline void multiply_tile(std::int64_t depth, const Panel<E>& a, const E* b, std::int64_t rows,
-                          std::int64_t cols, const TileOutput& out) {
-  constexpr int kTwoThirds = (2 * kMr + 2) / 3, kThird = (kMr + 2) / 3;
+inline void multiply_vectors(std::int64_t depth, const Panel<E>& a, const E* b, std::int64_t rows,
+                             std::int64_t cols, const TileOutput& out) {
+  constexpr int kTwoThirds = (2 * kMr<E> + 2) / 3, kThird = (kMr<E> + 2) / 3;
   if (a.row != 1) return multiply_tile_in_place<Reads::rows>(depth, a, b, cols, out);
   if constexpr (kPerStep<E> == 1) {
-    if (a.step != kMr) return multiply_tile_in_place<Reads::columns>(depth, a, b, cols, out);
+    if (a.step != kMr<E>) return multiply_tile_in_place<Reads::columns>(depth, a, b, cols, out);
   }
   if (cols > kLanes<float>) {
-    if (rows > kTwoThirds) return multiply_tile<kMr, 2>(depth, a, b, out);
+    if (rows > kTwoThirds) return multiply_tile<kMr<E>, 2>(depth, a, b, out);
     if (rows > kThird) return multiply_tile<kTwoThirds, 2>(depth, a, b, out);
     return multiply_tile<kThird, 2>(depth, a, b, out);
   }
-  if (rows > kTwoThirds) return multiply_tile<kMr, 1>(depth, a, b, out);
+  if (rows > kTwoThirds) return multiply_tile<kMr<E>, 1>(depth, a, b, out);
   if (rows > kThird) return multiply_tile<kTwoThirds, 1>(depth, a, b, out);
   multiply_tile<kThird, 1>(depth, a, b, out);
+}
+
+/// A tile of C, at least `rows` x `cols` of it, in vectors or in tile registers; these take no
+/// addend and no bias.
+template <class E>
+inline void multiply_tile(std::int64_t depth, const Panel<E>& a, const E* b, std::int64_t rows,
+                          std::int64_t cols, const TileOutput& out) {
+  if constexpr (kInTiles<E>) {
+    multiply_block<E>({.rows = rows,
+                       .columns = cols,
+                       .steps = depth / kTileSide,
+                       .a = a.data,
+                       .a_row = a.row,
+                       .a_step = a.step,
+                       .b = b,
+                       .b_row = kNr<E>,
+                       .c = out.c,
+                       .c_row = out.stride});
+  } else {
+    multiply_vectors(depth, a, b, rows, cols, out);
+  }
 }
 
 }  // namespace fovea::ops::cpu::FOVEA_ISA

@@ -125,4 +125,13 @@ void pack_strips(const T* src, const Lines& s, E* dst, std::int64_t stride) {
   }
 }
 
+/// Fills packed strips with zero from the last step of their depth up to `steps`.
+template <int kWidth, class E>
+void clear_strips(const Lines& s, std::int64_t steps, E* dst, std::int64_t stride) {
+  const std::int64_t packed = ceil_div(s.depth, kPerStep<E>);
+  for (std::int64_t i = 0; i < s.count; i += kWidth, dst += stride) {
+    for (std::int64_t j = packed * kWidth; j < steps * kWidth; ++j) dst[j] = {};
+  }
+}
+
 }  // namespace fovea::ops::cpu::FOVEA_ISA

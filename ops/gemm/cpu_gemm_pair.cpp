@@ -8,7 +8,7 @@ namespace {
 
 template <class E>
 std::int64_t packed_size(const TiledGemm<E>& p) {
-  return p.blocks * p.depth * ceil_div(p.call.n, kNr) * kNr;
+  return p.blocks * p.depth * ceil_div(p.call.n, kNr<E>) * kNr<E>;
 }
 
 template <class E>
@@ -35,6 +35,7 @@ void multiply_both(const GemmPairCall& call) {
   // The stride is padded, so that it is rarely a multiple of the page size.
   const std::int64_t count = whole1.tile_rows, stride = first.n + kLanes<float>;
   parallel_for(ceil_div(first.m, count), 1, [&](std::int64_t begin, std::int64_t end) {
+    [[maybe_unused]] const Session<E> session;
     void* const between = elements<float>(Scratch::gemm_between, count * stride);
     GemmCall to = first, from = second;
     to.c = {between, first.c.dtype, stride, {}};

@@ -22,10 +22,10 @@
 //      +---------+---------+-                   +---------+-----
 //
 // Packed B is [block][strip][k][kNr]: for each k the columns of a strip are adjacent. Packed A is
-// [panel][k][kMr]. Each thread packs the panels of its tile (OwnRows); if the columns of A are
-// contiguous, all threads share packed panels (Packed::a); or panels are read in place
-// (reads_rows, reads_columns). Between two blocks of k the sums of a tile are kept in C if C is
-// f32, otherwise in Sums.
+// [panel][k][kMr], or in tiles as in cpu_gemm_pack_tiles.h. Each thread packs the panels of its
+// tile (OwnRows); if the columns of A are contiguous, all threads share packed panels (Packed::a);
+// or panels are read in place (reads_rows, reads_columns). Between two blocks of k the sums of a
+// tile are kept in C if C is f32, otherwise in Sums.
 #pragma once
 
 #include "engine/parallel.h"
@@ -36,11 +36,16 @@
 #include "ops/gemm/cpu_gemm_finish.h"
 #include "ops/gemm/cpu_gemm_micro.h"
 #include "ops/gemm/cpu_gemm_pack.h"
+#include "ops/gemm/cpu_gemm_pack_tiles.h"
 
 namespace fovea::ops::cpu::FOVEA_ISA {
 
-inline constexpr std::int64_t kMaxDepth = 512;                // steps per block
-inline constexpr std::int64_t kMaxTileRows = 56 / kMr * kMr;  // rows of A per tile
+/// Steps per block of k. A strip of that depth, if multiplied in tiles, stays in the L1 cache.
+template <class E>
+inline constexpr std::int64_t kMaxDepth = kInTiles<E> ? 256 : 512;
+/// Panels of A per tile.
+template <class E>
+inline constexpr std::int64_t kMaxTilePanels = kInTiles<E> ? 4 : 56 / kVectorRows;
 inline constexpr std::int64_t kMinTilePanels = 4;  // panels of A per tile, which share a strip of B
 inline constexpr std::int64_t kWantedTiles = 16;   // enough tiles for an even load
 inline constexpr std::int64_t kPackChunk = 32;     // steps packed by one thread at a time
@@ -52,7 +57,7 @@ inline constexpr std::int64_t kMinPacked = 1 << 15;  // elements that justify wa
 /// each cache line and fill the sets sooner: with a stride of 768, packing makes AVX2 a fifth
 /// faster.
 inline constexpr std::int64_t kBadStride = 1024;
-inline constexpr std::int64_t kBadColumnStride = kMr >= 14 ? kBadStride : 256;
+inline constexpr std::int64_t kBadColumnStride = kVectorRows >= 14 ? kBadStride : 256;
 /// Tall panels of row-contiguous A are read in place only if B has few columns: each k touches a
 /// cache line per row, which is slower than packing once. Short panels are always read in place.
 inline constexpr std::int64_t kFewColumns = kLanes<float> == 16 ? 127 : INT64_MAX;
@@ -66,12 +71,14 @@ struct TiledGemm {
   std::int64_t tile_rows, tile_cols;  // multiples of kMr and kNr
 
   [[nodiscard]] std::int64_t depth_of(std::int64_t block) const {
-    return smaller(depth, ceil_div(call.k, kPerStep<E>) - block * depth);
+    return smaller(depth, steps<E>(call.k) - block * depth);
   }
   /// The first k of a block.
   [[nodiscard]] std::int64_t k_of(std::int64_t block) const { return block * depth * kPerStep<E>; }
   /// Whether whole panels of A are read in place, row by row or column by column.
   [[nodiscard]] bool reads_rows() const {
+    if constexpr (kInTiles<E>)  // whole steps of whole pairs
+      return call.a.col == 1 && call.a.row % 2 == 0 && call.k == steps<E>(call.k) * kPerStep<E>;
     return kPerStep<E> == 1 && call.a.dtype == DType::f32 && call.a.col == 1 && call.a.row > 1 &&
            call.a.row % kBadStride != 0 && call.n <= kFewColumns;
   }
@@ -80,7 +87,11 @@ struct TiledGemm {
            call.a.col % kBadColumnStride != 0;
   }
   [[nodiscard]] Panel<E> panel_in_place(std::int64_t block, std::int64_t row) const {
-    const std::int64_t offset = a + row * call.a.row + block * depth * call.a.col;
+    const std::int64_t offset = a + row * call.a.row + k_of(block) * call.a.col;
+    if constexpr (kInTiles<E>) {
+      const auto* at = static_cast<const bf16*>(call.a.data) + offset;
+      return {reinterpret_cast<const E*>(at), call.a.row / kPerStep<E>, kTileSide};
+    }
     return {static_cast<const E*>(call.a.data) + offset, call.a.row, call.a.col};
   }
 };
@@ -95,18 +106,18 @@ struct Packed {
   std::int64_t a_row;  // rows from here on are packed in `a`; earlier ones are read in place
 
   [[nodiscard]] E* strip(const TiledGemm<E>& p, std::int64_t of_block, std::int64_t at_col) const {
-    const std::int64_t before = (of_block - block) * p.depth * ceil_div(cols, kNr) * kNr;
+    const std::int64_t before = (of_block - block) * p.depth * ceil_div(cols, kNr<E>) * kNr<E>;
     return b + before + (at_col - col) * p.depth_of(of_block);
   }
-  [[nodiscard]] E* packed_panel(const TiledGemm<E>& p, std::int64_t of_block,
-                                std::int64_t at_row) const {
+  [[nodiscard]] E* packed_rows(const TiledGemm<E>& p, std::int64_t of_block,
+                               std::int64_t at_row) const {
     const std::int64_t before =
-        (of_block - block) * p.depth * ceil_div(p.call.m - a_row, kMr) * kMr;
+        (of_block - block) * p.depth * ceil_div(p.call.m - a_row, kMr<E>) * kMr<E>;
     return a + before + (at_row - a_row) * p.depth_of(of_block);
   }
   [[nodiscard]] Panel<E> panel(const TiledGemm<E>& p, std::int64_t of_block,
                                std::int64_t at_row) const {
-    if (at_row >= a_row) return {packed_panel(p, of_block, at_row), 1, kMr};
+    if (at_row >= a_row) return packed_panel(packed_rows(p, of_block, at_row));
     return p.panel_in_place(of_block, at_row);
   }
 };
@@ -118,21 +129,21 @@ struct GemmTile {
 
 template <class E>
 TiledGemm<E> cut(const GemmCall& call, std::int64_t entry) {
-  const std::int64_t steps = ceil_div(call.k, kPerStep<E>);
-  const std::int64_t blocks = larger(1, ceil_div(steps, kMaxDepth));
-  const std::int64_t panels = ceil_div(call.m, kMr), strips = ceil_div(call.n, kNr);
+  const std::int64_t depth = steps<E>(call.k), unit = kStepsAtOnce<E>;
+  const std::int64_t blocks = larger(1, ceil_div(depth, kMaxDepth<E>));
+  const std::int64_t panels = ceil_div(call.m, kMr<E>), strips = ceil_div(call.n, kNr<E>);
   const std::int64_t tile_panels =
-      smaller(kMaxTileRows / kMr, larger(kMinTilePanels, panels / kWantedTiles));
+      smaller(kMaxTilePanels<E>, larger(kMinTilePanels, panels / kWantedTiles));
   const std::int64_t row_tiles = larger(1, ceil_div(panels, tile_panels));
   const std::int64_t tile_strips = ceil_div(strips, larger(1, kWantedTiles / row_tiles));
   return {.call = call,
           .a = gemm_batch_offset(call, call.a.batch, entry),
           .b = gemm_batch_offset(call, call.b.batch, entry),
           .c = gemm_batch_offset(call, call.c.batch, entry),
-          .depth = ceil_div(steps, blocks),
+          .depth = ceil_div(depth, blocks * unit) * unit,
           .blocks = blocks,
-          .tile_rows = tile_panels * kMr,
-          .tile_cols = tile_strips * kNr};
+          .tile_rows = tile_panels * kMr<E>,
+          .tile_cols = tile_strips * kNr<E>};
 }
 
 /// Packs the lines of an operand that start at `offset` into strips with `stride` between them.
@@ -163,17 +174,26 @@ template <class E>
 void pack_b(const TiledGemm<E>& p, const Packed<E>& to, const Steps& steps) {
   const GemmOperand& b = p.call.b;
   const std::int64_t k = p.k_of(steps.block) + steps.begin * kPerStep<E>;
-  pack<kNr>(b, p.b + k * b.row + to.col * b.col, {b.col, b.row, to.cols, depth_in(p, steps)},
-            to.strip(p, steps.block, to.col) + steps.begin * kNr, p.depth_of(steps.block) * kNr);
+  const Lines lines{b.col, b.row, to.cols, depth_in(p, steps)};
+  const std::int64_t stride = p.depth_of(steps.block) * kNr<E>;
+  E* const strips = to.strip(p, steps.block, to.col) + steps.begin * kNr<E>;
+  pack<kNr<E>>(b, p.b + k * b.row + to.col * b.col, lines, strips, stride);
+  clear_strips<kNr<E>>(lines, steps.end - steps.begin, strips, stride);
 }
 
-/// Packs the rows [t.row, t.row + t.rows) of A as panels [step][kMr], the first at `to`.
+/// Packs the rows [t.row, t.row + t.rows) of A as panels, the first at `to`.
 template <class E>
 void pack_a(const TiledGemm<E>& p, const GemmTile& t, const Steps& steps, E* to) {
   const GemmOperand& a = p.call.a;
   const std::int64_t k = p.k_of(steps.block) + steps.begin * kPerStep<E>;
-  pack<kMr>(a, p.a + t.row * a.row + k * a.col, {a.row, a.col, t.rows, depth_in(p, steps)},
-            to + steps.begin * kMr, p.depth_of(steps.block) * kMr);
+  const std::int64_t offset = p.a + t.row * a.row + k * a.col;
+  const Lines lines{a.row, a.col, t.rows, depth_in(p, steps)};
+  const std::int64_t stride = p.depth_of(steps.block) * kMr<E>;
+  if constexpr (kInTiles<E>) {
+    pack_tiles(static_cast<const bf16*>(a.data) + offset, lines, to + steps.begin * kMr<E>, stride);
+  } else {
+    pack<kMr<E>>(a, offset, lines, to + steps.begin * kMr<E>, stride);
+  }
 }
 
 /// Packs the data that all tiles share.
@@ -191,7 +211,7 @@ void pack_shared(const TiledGemm<E>& p, const Packed<E>& to) {
                    pack_b(p, to, steps);
                    if (to.a == nullptr || to.a_row == p.call.m) continue;
                    const GemmTile rest{to.a_row, p.call.m - to.a_row, 0, 0};
-                   pack_a(p, rest, steps, to.packed_panel(p, block, to.a_row));
+                   pack_a(p, rest, steps, to.packed_rows(p, block, to.a_row));
                  }
                });
 }
@@ -241,7 +261,7 @@ void multiply_small(const TiledGemm<E>& p, std::int64_t block, const TileTarget<
   if (t.last) prefetch_tile<PrefetchKind::write>(t.c, t);
   if (t.first && t.addend != nullptr && t.addend != t.c)
     prefetch_tile<PrefetchKind::read>(t.addend, t);
-  if (is_plain(p.call, t)) {
+  if (is_plain<E>(p.call, t)) {
     auto* c = reinterpret_cast<float*>(t.c);
     const auto* addend = reinterpret_cast<const float*>(t.addend);
     multiply_tile(depth, a, b, t.rows, t.cols,
@@ -250,9 +270,9 @@ void multiply_small(const TiledGemm<E>& p, std::int64_t block, const TileTarget<
   }
   if (t.last && t.pre_activation != nullptr)
     prefetch_tile<PrefetchKind::write>(t.pre_activation, t);
-  alignas(64) float tile[kMr * kNr];
-  multiply_tile(depth, a, b, t.rows, t.cols, {tile, kNr, nullptr, nullptr});
-  finish_tile(p.call, t, tile);
+  alignas(64) float tile[kMr<E> * kNr<E>];
+  multiply_tile(depth, a, b, t.rows, t.cols, {tile, kNr<E>, nullptr, nullptr});
+  finish_tile<E>(p.call, t, tile);
 }
 
 /// The rows of A that one tile packs for itself, from `row` on, counted from the tile's first row;
@@ -267,15 +287,15 @@ struct OwnRows {
 template <class T, class E>
 void multiply_panels(const TiledGemm<E>& p, const Packed<E>& packed, std::int64_t block,
                      const GemmTile& t, const Sums& sums, const OwnRows<E>& own) {
-  for (std::int64_t j = 0; j < t.cols; j += kNr) {
+  for (std::int64_t j = 0; j < t.cols; j += kNr<E>) {
     const E* strip = packed.strip(p, block, t.col + j);
-    for (std::int64_t i = 0; i < t.rows; i += kMr) {
+    for (std::int64_t i = 0; i < t.rows; i += kMr<E>) {
       const Panel<E> panel = own.data == nullptr ? packed.panel(p, block, t.row + i)
                              : i < own.row
                                  ? p.panel_in_place(block, t.row + i)
-                                 : Panel<E>{own.data + (i - own.row) * p.depth_of(block), 1, kMr};
-      const GemmTile small{t.row + i, smaller(kMr, t.rows - i), t.col + j,
-                           smaller(kNr, t.cols - j)};
+                                 : packed_panel<E>(own.data + (i - own.row) * p.depth_of(block));
+      const GemmTile small{t.row + i, smaller(kMr<E>, t.rows - i), t.col + j,
+                           smaller(kNr<E>, t.cols - j)};
       const Sums at{sums.data == nullptr ? nullptr : sums.data + i * sums.stride + j, sums.stride};
       multiply_small(p, block, target<T>(p, small, block, at), panel, strip);
     }
@@ -291,9 +311,10 @@ E* elements(Scratch purpose, std::int64_t count) {
 template <class E>
 void multiply_tile(const TiledGemm<E>& p, const Packed<E>& packed, const GemmTile& t) {
   const bool f32 = p.call.c.dtype == DType::f32;
-  OwnRows<E> own{nullptr, p.reads_rows() ? t.rows / kMr * kMr : 0};
+  OwnRows<E> own{nullptr, p.reads_rows() ? t.rows / kMr<E> * kMr<E> : 0};
   if (packed.a == nullptr) {
-    own.data = elements<E>(Scratch::gemm_a, ceil_div(t.rows, kMr) * kMr * p.depth + kLanes<float>);
+    own.data =
+        elements<E>(Scratch::gemm_a, ceil_div(t.rows, kMr<E>) * kMr<E> * p.depth + kLanes<float>);
   }
   Sums sums{nullptr, p.call.c.row};
   if (f32) {

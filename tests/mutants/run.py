@@ -99,8 +99,9 @@ def configure(tree, build_dir, apart):
     command = ["cmake", "-S", tree, "-B", build_dir, "-G", "Ninja", "-DFOVEA_CUDA=OFF", "-DCMAKE_BUILD_TYPE=Release",
                "-DFOVEA_APART=" + ";".join(str(tree / file) for file in apart)]
     processor = pathlib.Path("/proc/cpuinfo").read_text()
-    if "avx2" in processor:  # the set that the programs choose, and one that multiplies bf16
-        command.append("-DFOVEA_ONLY_ISA=" + ("v4;v4bf16_twin" if "avx512vl" in processor else "v3"))
+    if "avx2" in processor:  # the set that the programs choose, and those that multiply bf16
+        best = ";v4;v4bf16_twin" if "avx512vl" in processor else ""
+        command.append(f"-DFOVEA_ONLY_ISA=v3;amx_twin{best}")
     if shutil.which("ld.lld"):
         command.append("-DCMAKE_EXE_LINKER_FLAGS=-fuse-ld=lld")
     if shutil.which("ccache"):

@@ -6,18 +6,24 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <optional>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "engine/amx.h"
 #include "engine/cpu_isa.h"
 #include "engine/dtype.h"
+#include "engine/parallel.h"
 #include "engine/rng.h"
 #include "ops/attention/call.h"
+#include "ops/common/cpu/tile_counts.h"
 #include "ops/gemm/call.h"
 #include "ops/kernels.h"
+#include "tests/ops/emulated_amx.h"
 
 using namespace fovea;
+using test::flushed;
 
 namespace {
 
@@ -108,34 +114,71 @@ std::size_t differences(const std::vector<T>& x, const std::vector<T>& y) {
   return count;
 }
 
-/// A number as VDPBF16PS reads and writes it: subnormal ones are zero.
-float flushed(float x) { return std::fpclassify(x) == FP_SUBNORMAL ? std::copysign(0.0f, x) : x; }
+/// The factors of element (i, j) of a product as the units read them, zero beyond its depth.
+struct Factors {
+  const Product& p;
+  std::int64_t i, j;
 
-/// VDPBF16PS along k: a multiply-add of the odd element of each pair, then one of the even element.
-/// Blocks of at most 512 pairs, as equal as possible, are summed apart.
-float modelled(const Product& p, std::int64_t i, std::int64_t j) {
-  const auto a = [&](std::int64_t k) {
+  float a(std::int64_t k) const {
     return k < p.sizes.k ? flushed(p.a[static_cast<std::size_t>(i * p.sizes.k + k)]) : 0.0f;
-  };
-  const auto b = [&](std::int64_t k) {
+  }
+  float b(std::int64_t k) const {
     return k < p.sizes.k ? flushed(p.b[static_cast<std::size_t>(k * p.sizes.n + j)]) : 0.0f;
-  };
-  const std::int64_t pairs = (p.sizes.k + 1) / 2, blocks = (pairs + 511) / 512;
-  const std::int64_t depth = (pairs + blocks - 1) / blocks;
+  }
+  float add_product(float sum, std::int64_t k) const {
+    return flushed(std::fma(a(k), b(k), flushed(sum)));
+  }
+};
+
+/// VDPBF16PS on a pair: a multiply-add of its odd element, then one of its even element.
+float add_pair(const Factors& of, float sum, std::int64_t pair) {
+  return of.add_product(of.add_product(sum, 2 * pair + 1), 2 * pair);
+}
+
+/// TDPBF16PS on 16 pairs: a chain over their even elements and one over the odd ones, from zero;
+/// their sum is added.
+float add_step(const Factors& of, float sum, std::int64_t step) {
+  float even = 0, odd = 0;
+  for (std::int64_t k = 32 * step; k < 32 * (step + 1); k += 2) {
+    even = of.add_product(even, k);
+    odd = of.add_product(odd, k + 1);
+  }
+  return flushed(flushed(sum) + flushed(even + odd));
+}
+
+/// `units` pairs or steps, added one after another; blocks of at most `most`, as equal as possible,
+/// are summed apart.
+template <class Add>
+float added(const Factors& of, std::int64_t units, std::int64_t most, const Add& add) {
+  const std::int64_t blocks = (units + most - 1) / most, depth = (units + blocks - 1) / blocks;
   float total = 0;
-  for (std::int64_t begin = 0; begin < pairs; begin += depth) {
+  for (std::int64_t begin = 0; begin < units; begin += depth) {
     float sum = 0;
-    for (std::int64_t pair = begin; pair < std::min(begin + depth, pairs); ++pair) {
-      sum = flushed(std::fma(a(2 * pair + 1), b(2 * pair + 1), flushed(sum)));
-      sum = flushed(std::fma(a(2 * pair), b(2 * pair), sum));
-    }
+    for (std::int64_t unit = begin; unit < std::min(begin + depth, units); ++unit)
+      sum = add(of, sum, unit);
     total = begin == 0 ? sum : total + sum;
   }
   return total;
 }
 
-/// Attention of two heads and its gradients, of odd sizes: all results, one after another.
-std::vector<bf16> attended(Isa isa, std::int64_t queries, std::int64_t keys, std::int64_t width) {
+std::vector<float> modelled(const Product& p, Isa isa) {
+  std::vector<float> c;
+  for (std::int64_t i = 0; i < p.sizes.m; ++i) {
+    for (std::int64_t j = 0; j < p.sizes.n; ++j) {
+      c.push_back(isa == Isa::amx_twin ? added({p, i, j}, (p.sizes.k + 31) / 32, 16, add_step)
+                                       : added({p, i, j}, (p.sizes.k + 1) / 2, 512, add_pair));
+    }
+  }
+  return c;
+}
+
+struct Attended {
+  std::vector<bf16> results;      ///< the output and all gradients, one after another
+  std::vector<float> statistics;  ///< of the softmax
+};
+
+/// Attention of two heads and its gradients, of odd sizes.
+Attended attended(Isa isa, std::int64_t queries, std::int64_t keys, std::int64_t width) {
   constexpr std::int64_t kHeads = 2;
   Rng rng(5);
   const auto fill = [&](std::int64_t rows) {
@@ -173,33 +216,58 @@ std::vector<bf16> attended(Isa isa, std::int64_t queries, std::int64_t keys, std
                     .dbias = {}});
   for (const std::vector<bf16>& more : {dq, dk, dv})
     out.insert(out.end(), more.begin(), more.end());
-  return out;
+  return {out, statistics};
 }
 
-bool lacks_v4() { return !processor_has(Isa::v4bf16_twin) || !is_built(Isa::v4bf16_twin); }
-bool lacks_v4bf16() { return !processor_has(Isa::v4bf16) || !is_built(Isa::v4bf16) || lacks_v4(); }
+bool lacks(Isa isa) { return !processor_has(isa) || !is_built(isa); }
+bool lacks_both(Isa isa, Isa other) { return lacks(isa) || lacks(other); }
 
-}  // namespace
+/// The twins that this processor can run.
+std::vector<Isa> twins() {
+  std::vector<Isa> all{Isa::v4bf16_twin, Isa::amx_twin};
+  std::erase_if(all, lacks);
+  return all;
+}
 
-TEST_CASE("the twin of v4bf16 multiplies as the model of its instruction" *
-          doctest::skip(lacks_v4())) {
-  for (const auto& [k, draw] : {std::pair{75, &near_one},
-                                {75, &any_bits},
-                                {74, &tiny},
-                                {2, &subnormal_or_large},
-                                {3, &one_or_infinity},
-                                {1501, &near_one}}) {
-    const Product p({30, 37, k}, 1, draw);
-    const std::vector<float> result = p.on(Isa::v4bf16_twin);
-    std::vector<float> model;
-    for (std::int64_t i = 0; i < p.sizes.m; ++i) {
-      for (std::int64_t j = 0; j < p.sizes.n; ++j) model.push_back(modelled(p, i, j));
-    }
-    CHECK(differences(result, model) == 0);
+/// Whether AMX can be emulated: the kernels' other instructions exist.
+bool emulates_amx() {
+  return !lacks(Isa::amx_twin) && processor_has(Isa::v4) && is_built(Isa::amx) &&
+         !processor_has_amx() && __builtin_cpu_supports("avx512bf16") != 0;
+}
+
+void check_same_attention(Isa isa, Isa twin) {
+  for (const auto& [queries, keys, width] :
+       {std::array<std::int64_t, 3>{65, 65, 64}, {37, 601, 25}, {150, 1, 16}, {1, 300, 7}}) {
+    const Attended own = attended(isa, queries, keys, width);
+    const Attended other = attended(twin, queries, keys, width);
+    CHECK(differences(own.results, other.results) == 0);
+    CHECK(differences(own.statistics, other.statistics) == 0);
   }
 }
 
-TEST_CASE("v4bf16 has the bits of its twin over 10^8 pairs" * doctest::skip(lacks_v4bf16())) {
+}  // namespace
+
+TEST_CASE("a twin multiplies as the model of its instruction" * doctest::skip(twins().empty())) {
+  for (const Isa isa : twins()) {
+    CAPTURE(to_string(isa));
+    // The first fills the packed operands with every kind of number, so that padding shows.
+    for (const auto& [k, draw] : {std::pair{192, &any_bits},
+                                  {75, &near_one},
+                                  {75, &any_bits},
+                                  {74, &any_bits},
+                                  {74, &tiny},
+                                  {2, &subnormal_or_large},
+                                  {3, &one_or_infinity},
+                                  {1501, &near_one}}) {
+      const Product p({70, 37, k}, 1, draw);
+      CHECK(differences(p.on(isa), modelled(p, isa)) == 0);
+    }
+  }
+}
+
+TEST_CASE("v4bf16 has the bits of its twin over 10^8 pairs" *
+          doctest::skip(lacks_both(Isa::v4bf16, Isa::v4bf16_twin)) *
+          doctest::description("needs AVX-512 BF16 on AMD")) {
   for (const auto& [k, draw] : {std::pair{512, &near_one},
                                 {512, &any_bits},
                                 {512, &tiny},
@@ -210,67 +278,135 @@ TEST_CASE("v4bf16 has the bits of its twin over 10^8 pairs" * doctest::skip(lack
   }
 }
 
-TEST_CASE("results that would be subnormal in bf16 are zero" *
-          doctest::skip(lacks_v4())) {
-  const Product p({30, 37, 2}, 6, tiny);
-  const std::vector<bf16> result = p.rounded(Isa::v4bf16_twin, 0.25);
-  std::size_t zeros = 0, others = 0;
-  for (const bf16 x : result) {
-    CHECK(std::fpclassify(static_cast<float>(x)) != FP_SUBNORMAL);
-    ++(x.bits << 1 == 0 ? zeros : others);
+TEST_CASE("results that would be subnormal in bf16 are zero" * doctest::skip(twins().empty())) {
+  for (const Isa isa : twins()) {
+    CAPTURE(to_string(isa));
+    const Product p({30, 37, 2}, 6, tiny);
+    std::size_t zeros = 0, others = 0;
+    for (const bf16 x : p.rounded(isa, 0.25)) {
+      CHECK(std::fpclassify(static_cast<float>(x)) != FP_SUBNORMAL);
+      ++(static_cast<float>(x) == 0 ? zeros : others);
+    }
+    CHECK(zeros > 0);
+    CHECK(others > 0);
   }
-  CHECK(zeros > 0);
-  CHECK(others > 0);
 }
 
-TEST_CASE("v4bf16 rounds as its twin" * doctest::skip(lacks_v4bf16())) {
+TEST_CASE("v4bf16 rounds as its twin" *
+          doctest::skip(lacks_both(Isa::v4bf16, Isa::v4bf16_twin)) *
+          doctest::description("needs AVX-512 BF16 on AMD")) {
   for (const auto draw : {&near_one, &any_bits, &tiny}) {
     const Product p({420, 389, 3}, 7, draw);
     CHECK(differences(p.rounded(Isa::v4bf16, 0.75), p.rounded(Isa::v4bf16_twin, 0.75)) == 0);
   }
 }
 
-TEST_CASE("attention in v4bf16 has the bits of its twin" * doctest::skip(lacks_v4bf16())) {
-  for (const auto& [queries, keys, width] :
-       {std::array<std::int64_t, 3>{65, 65, 64}, {37, 601, 25}, {150, 1, 16}, {1, 300, 7}}) {
-    const std::vector<bf16> own = attended(Isa::v4bf16, queries, keys, width);
-    const std::vector<bf16> twin = attended(Isa::v4bf16_twin, queries, keys, width);
-    CHECK(differences(own, twin) == 0);
+TEST_CASE("amx has the bits of its twin over 10^8 pairs" *
+          doctest::skip(lacks_both(Isa::amx, Isa::amx_twin)) *
+          doctest::description("needs AMX-BF16 and the kernel's permission")) {
+  for (const auto& [k, draw] : {std::pair{512, &near_one},
+                                {512, &any_bits},
+                                {512, &tiny},
+                                {2, &subnormal_or_large},
+                                {3, &one_or_infinity}}) {
+    const Product p({420, 384, k}, 2, draw);
+    CHECK(differences(p.on(Isa::amx), p.on(Isa::amx_twin)) == 0);
   }
 }
 
-TEST_CASE("attention of bf16 pairs is that of f32 up to rounding" * doctest::skip(lacks_v4())) {
-  const std::vector<bf16> pairs = attended(Isa::v4bf16_twin, 37, 601, 25);
-  const std::vector<bf16> wide = attended(Isa::v4, 37, 601, 25);
-  double worst = 0, largest = 0;
-  for (std::size_t i = 0; i < pairs.size(); ++i) {
-    worst = std::max(worst, std::abs(double{pairs[i]} - double{wide[i]}));
-    largest = std::max(largest, std::abs(double{wide[i]}));
+TEST_CASE("attention in v4bf16 has the bits of its twin" *
+          doctest::skip(lacks_both(Isa::v4bf16, Isa::v4bf16_twin)) *
+          doctest::description("needs AVX-512 BF16 on AMD")) {
+  check_same_attention(Isa::v4bf16, Isa::v4bf16_twin);
+}
+
+TEST_CASE("attention in amx has the bits of its twin" *
+          doctest::skip(lacks_both(Isa::amx, Isa::amx_twin)) *
+          doctest::description("needs AMX-BF16 and the kernel's permission")) {
+  check_same_attention(Isa::amx, Isa::amx_twin);
+}
+
+TEST_CASE("the kernels of amx, their instructions emulated, have the bits of the twin" *
+          doctest::skip(!emulates_amx()) *
+          doctest::description("needs AVX-512 BF16, and a processor without AMX")) {
+  const OneThread alone;
+  const test::EmulatedAmx emulated;
+  for (const auto& [k, draw] : {std::pair{75, &near_one},
+                                {64, &any_bits},
+                                {74, &tiny},
+                                {2, &subnormal_or_large},
+                                {3, &one_or_infinity},
+                                {600, &near_one}}) {
+    const Product p({70, 37, k}, 2, draw);
+    CHECK(differences(p.on(Isa::amx), p.on(Isa::amx_twin)) == 0);
+    CHECK(differences(p.on(Isa::amx, true, true), p.on(Isa::amx_twin, true, true)) == 0);
   }
-  CHECK(worst < largest / 64);
+  check_same_attention(Isa::amx, Isa::amx_twin);
+  CHECK(emulated.counts().products > 0);
+  CHECK(emulated.counts().configurations == emulated.counts().releases);
+}
+
+TEST_CASE("a product in tiles takes the least number of tile products and loads" *
+          doctest::skip(lacks(Isa::amx_twin))) {
+  const OneThread alone;
+  for (const Sizes sizes : {Sizes{64, 192, 192}, {65, 70, 75}, {16, 16, 32}, {1, 1, 1}}) {
+    const Product p(sizes, 6, near_one);
+    ops::cpu::tile_counts() = {};
+    std::ignore = p.on(Isa::amx_twin);
+    const ops::cpu::TileCounts counts = ops::cpu::tile_counts();
+    // Four registers hold tiles of C: each load of A serves two tiles across, of B two down.
+    const auto tiles = [](std::int64_t n) { return (n + 15) / 16; };
+    const auto blocks = [](std::int64_t n) { return (n + 31) / 32; };
+    const std::int64_t down = tiles(sizes.m), across = tiles(sizes.n), steps = blocks(sizes.k);
+    CHECK(counts.products == down * across * steps);
+    CHECK(counts.loads == (down * blocks(sizes.n) + across * blocks(sizes.m)) * steps);
+    CHECK(counts.stores == down * across);
+  }
+}
+
+TEST_CASE("attention of bf16 pairs is that of f32 up to rounding" *
+          doctest::skip(twins().empty())) {
+  const std::vector<bf16> wide = attended(Isa::v3, 37, 601, 25).results;
+  for (const Isa isa : twins()) {
+    CAPTURE(to_string(isa));
+    const std::vector<bf16> pairs = attended(isa, 37, 601, 25).results;
+    double worst = 0, largest = 0;
+    for (std::size_t i = 0; i < pairs.size(); ++i) {
+      worst = std::max(worst, std::abs(double{pairs[i]} - double{wide[i]}));
+      largest = std::max(largest, std::abs(double{wide[i]}));
+    }
+    CHECK(worst < largest / 64);
+  }
 }
 
 TEST_CASE("bf16 pairs are packed from rows and columns, whole or in part" *
-          doctest::skip(lacks_v4())) {
-  const Product p({45, 70, 131}, 3, near_one);
-  Product other = p;
-  for (std::int64_t i = 0; i < p.sizes.m; ++i) {
-    for (std::int64_t k = 0; k < p.sizes.k; ++k)
-      other.a[static_cast<std::size_t>(k * p.sizes.m + i)] =
-          p.a[static_cast<std::size_t>(i * p.sizes.k + k)];
+          doctest::skip(twins().empty())) {
+  for (const Isa isa : twins()) {
+    CAPTURE(to_string(isa));
+    for (const Sizes sizes : {Sizes{45, 70, 131}, {70, 70, 192}}) {
+      const Product p(sizes, 3, near_one);
+      Product other = p;
+      for (std::int64_t i = 0; i < p.sizes.m; ++i) {
+        for (std::int64_t k = 0; k < p.sizes.k; ++k)
+          other.a[static_cast<std::size_t>(k * p.sizes.m + i)] =
+              p.a[static_cast<std::size_t>(i * p.sizes.k + k)];
+      }
+      for (std::int64_t k = 0; k < p.sizes.k; ++k) {
+        for (std::int64_t j = 0; j < p.sizes.n; ++j)
+          other.b[static_cast<std::size_t>(j * p.sizes.k + k)] =
+              p.b[static_cast<std::size_t>(k * p.sizes.n + j)];
+      }
+      CHECK(differences(p.on(isa), other.on(isa, true, true)) == 0);
+    }
   }
-  for (std::int64_t k = 0; k < p.sizes.k; ++k) {
-    for (std::int64_t j = 0; j < p.sizes.n; ++j)
-      other.b[static_cast<std::size_t>(j * p.sizes.k + k)] =
-          p.b[static_cast<std::size_t>(k * p.sizes.n + j)];
-  }
-  CHECK(differences(p.on(Isa::v4bf16_twin), other.on(Isa::v4bf16_twin, true, true)) == 0);
 }
 
 TEST_CASE("bf16 products leave the thread's treatment of subnormal numbers as it is" *
-          doctest::skip(lacks_v4())) {
-  const Product p({14, 32, 2}, 4, tiny);
-  std::ignore = p.on(Isa::v4bf16_twin);
-  volatile float smallest = 1e-44f;
-  CHECK(smallest * 0.5f > 0);
+          doctest::skip(twins().empty())) {
+  for (const Isa isa : twins()) {
+    const Product p({14, 32, 2}, 4, tiny);
+    std::ignore = p.on(isa);
+    volatile float smallest = 1e-44f;
+    CHECK(smallest * 0.5f > 0);
+  }
 }

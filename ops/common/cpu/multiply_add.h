@@ -5,10 +5,13 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "ops/common/cpu/sizes.h"
 #include "ops/common/cpu/vectors.h"
 
-#if defined(FOVEA_ISA_v4bf16) || defined(FOVEA_ISA_v4bf16_twin)
+#if defined(FOVEA_ISA_v4bf16)
 #include <immintrin.h>
+#elif defined(FOVEA_ISA_v4bf16_twin)
+#include "ops/common/cpu/flush_subnormals.h"
 #endif
 
 namespace fovea::ops::cpu::FOVEA_ISA {
@@ -35,6 +38,17 @@ namespace fovea::ops::cpu::FOVEA_ISA {
 /// Number of elements along the depth in one E.
 template <class E>
 inline constexpr std::int64_t kPerStep = std::is_same_v<E, Bf16Pair> ? 2 : 1;
+/// Whether products of E are made in tiles (ops/common/cpu/tiles.h), otherwise one E after another.
+template <class E>
+inline constexpr bool kInTiles = kMultipliesTiles&& std::is_same_v<E, Bf16Pair>;
+/// Depths are padded with zero to a multiple of this number of E.
+template <class E>
+inline constexpr std::int64_t kStepsAtOnce = kInTiles<E> ? 16 : 1;
+/// Number of E that hold `count` elements along the depth.
+template <class E>
+constexpr std::int64_t steps(std::int64_t count) {
+  return ceil_div(count, kPerStep<E> * kStepsAtOnce<E>) * kStepsAtOnce<E>;
+}
 /// A vector of E.
 template <class E, int kBytes = kVectorBytes>
 using Words = Vector<std::conditional_t<std::is_same_v<E, Bf16Pair>, std::uint32_t, E>, kBytes>;
@@ -66,8 +80,9 @@ template <class V, class A>
 /// Lives around sums of products of E on the same thread.
 struct PlainArithmetic {};
 
-// Where kMultipliesPairs, add_product(sum, a, b) with pairs is sum + a[1] b[1] + a[0] b[0] in every
-// lane, rounded to nearest even after each sum; subnormal numbers are read and written as zero.
+// Where pairs are multiplied, and not in tiles, add_product(sum, a, b) with pairs is sum + a[1]
+// b[1] + a[0] b[0] in every lane, rounded to nearest even after each sum; subnormal numbers are
+// read and written as zero.
 #if defined(FOVEA_ISA_v4bf16)
 template <class E>
 using Arithmetic = PlainArithmetic;
@@ -78,26 +93,9 @@ using Arithmetic = PlainArithmetic;
       reinterpret_cast<__m512>(sum), reinterpret_cast<__m512bh>(a), reinterpret_cast<__m512bh>(b)));
 }
 #elif defined(FOVEA_ISA_v4bf16_twin)
-
-class PairArithmetic {
- public:
-  PairArithmetic() : before_(_mm_getcsr()) {
-    _mm_setcsr(before_ | kFlushToZero | kDenormalsAreZero);
-    asm volatile("" ::: "memory");
-  }
-  ~PairArithmetic() {
-    asm volatile("" ::: "memory");
-    _mm_setcsr(before_);
-  }
-  PairArithmetic(const PairArithmetic&) = delete;
-  PairArithmetic& operator=(const PairArithmetic&) = delete;
-
- private:
-  static constexpr unsigned kFlushToZero = 0x8000, kDenormalsAreZero = 0x40;
-  unsigned before_;
-};
 template <class E>
-using Arithmetic = std::conditional_t<std::is_same_v<E, Bf16Pair>, PairArithmetic, PlainArithmetic>;
+using Arithmetic =
+    std::conditional_t<std::is_same_v<E, Bf16Pair>, FlushSubnormals, PlainArithmetic>;
 
 [[gnu::always_inline]] inline Vector<float> add_product(Vector<float> sum, Words<Bf16Pair> a,
                                                         Words<Bf16Pair> b) {

@@ -7,7 +7,7 @@
 
 #include "engine/dtype.h"
 
-#if defined(FOVEA_ISA_v4bf16)
+#if defined(FOVEA_ISA_v4bf16) || defined(FOVEA_ISA_amx)
 #include <immintrin.h>
 #endif
 
@@ -45,17 +45,20 @@ template <class V, class T>
   }
 }
 
-#if defined(FOVEA_ISA_v4bf16) || defined(FOVEA_ISA_v4bf16_twin)
-inline constexpr bool kMultipliesPairs = true;  // of bf16: ops/common/cpu/multiply_add.h
+// Whether the set multiplies pairs of bf16, and whether in tiles: ops/common/cpu/multiply_add.h.
+#if defined(FOVEA_ISA_amx) || defined(FOVEA_ISA_amx_twin)
+inline constexpr bool kMultipliesPairs = true, kMultipliesTiles = true;
+#elif defined(FOVEA_ISA_v4bf16) || defined(FOVEA_ISA_v4bf16_twin)
+inline constexpr bool kMultipliesPairs = true, kMultipliesTiles = false;
 #else
-inline constexpr bool kMultipliesPairs = false;
+inline constexpr bool kMultipliesPairs = false, kMultipliesTiles = false;
 #endif
 
 /// The bits of floats rounded to bf16. Sets that multiply bf16 round subnormal numbers to zero, as
 /// their instructions do.
 template <class V>
 [[gnu::always_inline]] inline auto rounded(V v) {
-#if defined(FOVEA_ISA_v4bf16)
+#if defined(FOVEA_ISA_v4bf16) || defined(FOVEA_ISA_amx)
   if constexpr (sizeof(V) == 64) {
     return reinterpret_cast<Vector<std::uint16_t, 32>>(
         _mm512_cvtneps_pbh(reinterpret_cast<__m512>(v)));
