@@ -22,10 +22,10 @@ struct TileTarget {
   bool first, last;  ///< whether this is the first or last block of k
 };
 
-/// Whether vectors of the tile can be stored directly from the registers.
+/// Whether the tile can be stored directly from the registers.
 template <class E, class T>
 bool is_plain(const GemmCall& call, const TileTarget<T>& t) {
-  if (kInTiles<E> || sizeof(T) != sizeof(float) || t.rows != kMr<E> ||
+  if (sizeof(T) != sizeof(float) || t.rows != kMr<E> ||
       (t.cols != kNr<E> && t.cols != kLanes<float>)) {
     return false;
   }
@@ -78,9 +78,12 @@ template <class T>
   store_lanes(c, v, count);
 }
 
+/// Finishes the rows [begin, end) of a tile.
 template <class E, class T>
-void finish_tile(const GemmCall& call, const TileTarget<T>& t, const float* tile) {
-  for (std::int64_t i = 0; i < t.rows; ++i, tile += kNr<E>) {
+void finish_rows(const GemmCall& call, const TileTarget<T>& t, const float* tile,
+                 std::int64_t begin, std::int64_t end) {
+  tile += begin * kNr<E>;
+  for (std::int64_t i = begin; i < end; ++i, tile += kNr<E>) {
     if (t.cols == kNr<E>) {
       for (int j = 0; j < kNr<E>; j += kLanes<float>)
         finish_lanes(call, t, i, j, load<Vec>(tile + j), kLanes<float>);

@@ -146,8 +146,8 @@ inline void multiply_tile_in_place(std::int64_t depth, const Panel<E>& a, const 
 /// Runs the smallest kernel that covers `rows` rows and `cols` columns; panels in place are always
 /// whole.
 template <class E>
-inline void multiply_vectors(std::int64_t depth, const Panel<E>& a, const E* b, std::int64_t rows,
-                             std::int64_t cols, const TileOutput& out) {
+inline void multiply_tile(std::int64_t depth, const Panel<E>& a, const E* b, std::int64_t rows,
+                          std::int64_t cols, const TileOutput& out) {
   constexpr int kTwoThirds = (2 * kMr<E> + 2) / 3, kThird = (kMr<E> + 2) / 3;
   if (a.row != 1) return multiply_tile_in_place<Reads::rows>(depth, a, b, cols, out);
   if constexpr (kPerStep<E> == 1) {
@@ -161,27 +161,6 @@ inline void multiply_vectors(std::int64_t depth, const Panel<E>& a, const E* b, 
   if (rows > kTwoThirds) return multiply_tile<kMr<E>, 1>(depth, a, b, out);
   if (rows > kThird) return multiply_tile<kTwoThirds, 1>(depth, a, b, out);
   multiply_tile<kThird, 1>(depth, a, b, out);
-}
-
-/// A tile of C, at least `rows` x `cols` of it, in vectors or in tile registers; these take no
-/// addend and no bias.
-template <class E>
-inline void multiply_tile(std::int64_t depth, const Panel<E>& a, const E* b, std::int64_t rows,
-                          std::int64_t cols, const TileOutput& out) {
-  if constexpr (kInTiles<E>) {
-    multiply_block<E>({.rows = rows,
-                       .columns = cols,
-                       .steps = depth / kTileSide,
-                       .a = a.data,
-                       .a_row = a.row,
-                       .a_step = a.step,
-                       .b = b,
-                       .b_row = kNr<E>,
-                       .c = out.c,
-                       .c_row = out.stride});
-  } else {
-    multiply_vectors(depth, a, b, rows, cols, out);
-  }
 }
 
 }  // namespace fovea::ops::cpu::FOVEA_ISA

@@ -37,6 +37,7 @@
 #include "ops/gemm/cpu_gemm_micro.h"
 #include "ops/gemm/cpu_gemm_pack.h"
 #include "ops/gemm/cpu_gemm_pack_tiles.h"
+#include "ops/gemm/cpu_gemm_pending.h"
 
 namespace fovea::ops::cpu::FOVEA_ISA {
 
@@ -253,27 +254,38 @@ template <PrefetchKind kKind, class T>
   for (std::int64_t i = 0; i < t.rows; ++i) prefetch<1, kKind>(c + i * t.c_stride, t.cols);
 }
 
-/// Computes one block's contribution to a tile of at most kMr x kNr from a packed panel and strip.
-template <class T, class E>
-void multiply_small(const TiledGemm<E>& p, std::int64_t block, const TileTarget<T>& t,
-                    const Panel<E>& a, const E* b) {
-  const std::int64_t depth = p.depth_of(block);
+/// Prefetches what the epilogue of a tile reads and writes.
+template <class T>
+[[gnu::always_inline]] inline void prefetch_target(const TileTarget<T>& t) {
   if (t.last) prefetch_tile<PrefetchKind::write>(t.c, t);
   if (t.first && t.addend != nullptr && t.addend != t.c)
     prefetch_tile<PrefetchKind::read>(t.addend, t);
-  if (is_plain<E>(p.call, t)) {
-    auto* c = reinterpret_cast<float*>(t.c);
-    const auto* addend = reinterpret_cast<const float*>(t.addend);
-    multiply_tile(depth, a, b, t.rows, t.cols,
-                  {c, t.c_stride, t.first ? addend : c, t.first ? t.bias : nullptr});
-    return;
-  }
   if (t.last && t.pre_activation != nullptr)
     prefetch_tile<PrefetchKind::write>(t.pre_activation, t);
-  alignas(64) float tile[kMr<E> * kNr<E>];
-  multiply_tile(depth, a, b, t.rows, t.cols, {tile, kNr<E>, nullptr, nullptr});
-  finish_tile<E>(p.call, t, tile);
 }
+
+/// A product in vectors; its epilogue follows at once.
+template <class T, class E>
+class FinishedTile {
+ public:
+  explicit FinishedTile(const GemmCall& call) : call_(call) {}
+
+  void multiply(std::int64_t depth, const Panel<E>& a, const E* b, const TileTarget<T>& t) {
+    if (is_plain<E>(call_, t)) {
+      auto* c = reinterpret_cast<float*>(t.c);
+      const auto* addend = reinterpret_cast<const float*>(t.addend);
+      multiply_tile(depth, a, b, t.rows, t.cols,
+                    {c, t.c_stride, t.first ? addend : c, t.first ? t.bias : nullptr});
+      return;
+    }
+    alignas(64) float tile[kMr<E> * kNr<E>];
+    multiply_tile(depth, a, b, t.rows, t.cols, {tile, kNr<E>, nullptr, nullptr});
+    finish_rows<E>(call_, t, tile, 0, t.rows);
+  }
+
+ private:
+  const GemmCall& call_;
+};
 
 /// The rows of A that one tile packs for itself, from `row` on, counted from the tile's first row;
 /// earlier rows are read in place. Without data, all tiles share packed rows.
@@ -283,10 +295,11 @@ struct OwnRows {
   std::int64_t row;
 };
 
-/// Computes one block's contribution to a tile.
+/// Computes one block's contribution to a tile of C from packed panels and strips.
 template <class T, class E>
 void multiply_panels(const TiledGemm<E>& p, const Packed<E>& packed, std::int64_t block,
                      const GemmTile& t, const Sums& sums, const OwnRows<E>& own) {
+  std::conditional_t<kInTiles<E>, PendingTile<T, E>, FinishedTile<T, E>> tile(p.call);
   for (std::int64_t j = 0; j < t.cols; j += kNr<E>) {
     const E* strip = packed.strip(p, block, t.col + j);
     for (std::int64_t i = 0; i < t.rows; i += kMr<E>) {
@@ -297,7 +310,9 @@ void multiply_panels(const TiledGemm<E>& p, const Packed<E>& packed, std::int64_
       const GemmTile small{t.row + i, smaller(kMr<E>, t.rows - i), t.col + j,
                            smaller(kNr<E>, t.cols - j)};
       const Sums at{sums.data == nullptr ? nullptr : sums.data + i * sums.stride + j, sums.stride};
-      multiply_small(p, block, target<T>(p, small, block, at), panel, strip);
+      const TileTarget<T> to = target<T>(p, small, block, at);
+      prefetch_target(to);
+      tile.multiply(p.depth_of(block), panel, strip, to);
     }
   }
 }

@@ -63,8 +63,8 @@ template <int kCount, class F>
 }
 
 /// The product of a block of kDown x kAcross tiles. Registers: C 0 to 3, A 4 and 5, B 6 and 7.
-template <class Registers, int kDown, int kAcross, class E>
-inline void multiply_tiles(const BlockProduct<E>& p) {
+template <class Registers, int kDown, int kAcross, class E, class Beside>
+inline void multiply_tiles(const BlockProduct<E>& p, const Beside& beside) {
   constexpr int kA = 4, kB = 6;
   Registers tiles;
   const auto for_sums = [&](const auto& f) {
@@ -97,19 +97,25 @@ inline void multiply_tiles(const BlockProduct<E>& p) {
         tiles.template add_product<2 * kI + kJ, kA + kI, kB + kJ>();
       });
     });
+    beside(step);
   }
   for_sums([&](auto sum, float* c) { tiles.template store<decltype(sum)::value>(c, p.c_row); });
 }
 
-/// The product of the smallest block that covers the rows and columns.
+/// The product of the smallest block that covers the rows and columns. beside(step) follows the
+/// products of each step: what it computes in vectors runs at the same time.
+template <class E, class Beside>
+inline void multiply_block(const BlockProduct<E>& p, const Beside& beside) {
+  if (p.rows > kTileSide) {
+    if (p.columns > kTileSide) return multiply_tiles<Tiles, 2, 2>(p, beside);
+    return multiply_tiles<Tiles, 2, 1>(p, beside);
+  }
+  if (p.columns > kTileSide) return multiply_tiles<Tiles, 1, 2>(p, beside);
+  multiply_tiles<Tiles, 1, 1>(p, beside);
+}
 template <class E>
 inline void multiply_block(const BlockProduct<E>& p) {
-  if (p.rows > kTileSide) {
-    if (p.columns > kTileSide) return multiply_tiles<Tiles, 2, 2>(p);
-    return multiply_tiles<Tiles, 2, 1>(p);
-  }
-  if (p.columns > kTileSide) return multiply_tiles<Tiles, 1, 2>(p);
-  multiply_tiles<Tiles, 1, 1>(p);
+  multiply_block(p, [](std::int64_t) {});
 }
 
 }  // namespace fovea::ops::cpu::FOVEA_ISA
