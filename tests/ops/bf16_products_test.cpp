@@ -366,9 +366,11 @@ TEST_CASE("a product in tiles takes the least number of tile products and loads"
 
 TEST_CASE("attention of bf16 pairs is that of f32 up to rounding" *
           doctest::skip(twins().empty())) {
-  const std::vector<bf16> wide = attended(Isa::v3, 37, 601, 25).results;
   for (const Isa isa : twins()) {
     CAPTURE(to_string(isa));
+    const Isa plain = below(isa).value();
+    if (!is_built(plain)) continue;
+    const std::vector<bf16> wide = attended(plain, 37, 601, 25).results;
     const std::vector<bf16> pairs = attended(isa, 37, 601, 25).results;
     double worst = 0, largest = 0;
     for (std::size_t i = 0; i < pairs.size(); ++i) {
