@@ -7,8 +7,8 @@
 // families are inherited from the next lower set), its *.cu files for CUDA. Each side defines a
 // table `<family>_kernels`, and table.cpp.in collects the tables of a device or instruction set.
 //
-// Rule for cpu*.cpp: define nothing outside namespace fovea::ops::cpu::FOVEA_ISA (v2, v3, ...) or an
-// anonymous namespace, and call no inline header function that could be emitted as a shared
+// Rule for cpu*.cpp: define nothing outside namespace fovea::ops::cpu::FOVEA_ISA (v2, v3, ...) or
+// an anonymous namespace, and call no inline header function that could be emitted as a shared
 // symbol: the linker keeps one copy, which another processor might not be able to run.
 // tests/programs/isa_symbols.sh checks the object files.
 #pragma once
