@@ -2,26 +2,11 @@
 the medians (peer / ours, above 1: ours is faster)."""
 import argparse
 import statistics
-import subprocess
 import time
 
 import torch
 
-
-class Ours:
-    """A program that answers one line with another; its first line says what it is."""
-
-    def __init__(self, binary, threads):
-        self.process = subprocess.Popen([binary, str(threads)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self.about = self.process.stdout.readline().strip()
-
-    def ask(self, line):
-        self.process.stdin.write(line + "\n")
-        self.process.stdin.flush()
-        return self.process.stdout.readline().strip()
-
-    def milliseconds(self, numbers):
-        return float(self.ask(" ".join(map(str, numbers))))
+from ours import Ours
 
 
 class Peer:

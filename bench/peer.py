@@ -11,6 +11,8 @@ first four is {"lacks": reason} if the peer is missing, has no such model or fai
    "threads": , "device": , "limited": whether to AVX2, "folder": of the loader's images, "config": settings of
    a model that is not a standard workload's, "processes": of DistributedDataParallel, which share batch and
    threads}                                     -> {"parameters": }, the trained ones
+  {"cmd": "setup", "mode": "product", ...}, a layer's product of bench/gemm_bench.py, see peers/products.py
+  {"cmd": "agreement"}                          -> {"error": , "tolerance": } of its result
   {"cmd": "warm"}                               -> {}, after one run
   {"cmd": "rep"}                                -> {"seconds": } of one step or forward pass
   {"cmd": "peak"}                               -> {"peak_mb": } of three steps, minus the memory
@@ -26,9 +28,10 @@ import traceback
 
 def peer_class(name):
     """Each has info(), product(), prepare() and run()."""
-    from peers import pytorch, runtimes
+    from peers import products, pytorch, runtimes
     return {"eager": pytorch.Eager, "compile": pytorch.Compiled, "openvino": runtimes.OpenVino,
-            "onnxruntime": runtimes.OnnxRuntime}[name]
+            "onnxruntime": runtimes.OnnxRuntime, "onednn": products.OneDnn, "linear": products.Linear,
+            "packed": products.Packed}[name]
 
 
 def make_peer(name, command):
@@ -93,6 +96,9 @@ class Session:
         self.peer = make_peer(self.name, command)
         self.peer.prepare(command)
         return {"parameters": self.peer.parameters}
+
+    def agreement(self, command):
+        return self.peer.agreement
 
     def warm(self, command):
         self.rep(command)
