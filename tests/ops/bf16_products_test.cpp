@@ -292,8 +292,7 @@ TEST_CASE("results that would be subnormal in bf16 are zero" * doctest::skip(twi
   }
 }
 
-TEST_CASE("v4bf16 rounds as its twin" *
-          doctest::skip(lacks_both(Isa::v4bf16, Isa::v4bf16_twin)) *
+TEST_CASE("v4bf16 rounds as its twin" * doctest::skip(lacks_both(Isa::v4bf16, Isa::v4bf16_twin)) *
           doctest::description("needs AVX-512 BF16 on AMD")) {
   for (const auto draw : {&near_one, &any_bits, &tiny}) {
     const Product p({420, 389, 3}, 7, draw);
