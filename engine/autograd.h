@@ -48,6 +48,15 @@ Tensor record(const OpLabel& op, Tensor output, std::initializer_list<Tensor> in
 Tensor record(const OpLabel& op, Tensor output, std::span<const Tensor> inputs,
               std::span<const Tensor> saved, BackwardFn backward);
 
+/// Computes the saved tensors of a recomputation into a new tensor.
+using RecomputeFn = std::function<Tensor(std::span<const Tensor> from)>;
+
+/// Returns `output`, the result of record(). If it is on the tape, derivatives that read it compute
+/// it again from `from` instead of keeping it: for an op that costs little and whose inputs are
+/// kept anyway. `compute` must give the same bits.
+Tensor recomputed_for_backward(const Tensor& output, std::initializer_list<Tensor> from,
+                               RecomputeFn compute);
+
 /// Shows an op without a derivative, such as a comparison, to the watchers. Returns `output`.
 Tensor record_constant(const OpLabel& op, const Tensor& output,
                        std::initializer_list<Tensor> inputs);

@@ -40,9 +40,7 @@ Node::Node(const OpLabel& op, const Tensor& output, std::span<const Tensor> read
   inputs.reserve(read.size());
   for (const Tensor& t : read) inputs.push_back(edge_to(t));
   saved.reserve(kept.size());
-  for (const Tensor& t : kept) {
-    saved.push_back(t.defined() ? Saved{t.detach(), t.version()} : Saved{});
-  }
+  for (const Tensor& t : kept) saved.emplace_back(t);
   sequence = next_sequence++;  // last: a view among the inputs may just have got its node
 }
 
@@ -53,18 +51,14 @@ std::vector<Tensor> Node::saved_tensors() const {
         "' was freed by an earlier backward(); run the forward again");
   std::vector<Tensor> tensors;
   tensors.reserve(saved.size());
-  for (const Saved& s : saved) {
-    check(!s.tensor.defined() || s.tensor.version() == s.version, "backward: '", name,
-          "' needs a tensor of shape ", s.tensor.defined() ? s.tensor.shape() : Shape{},
-          " that was changed in place after the forward; change a clone() instead");
-    tensors.push_back(s.tensor);
-  }
+  for (const SavedTensor& s : saved) tensors.push_back(s.read(name));
   return tensors;
 }
 
 void Node::free() {
   freed = true;
   saved.clear();
+  recomputation = nullptr;
   backward = nullptr;
   inner_leaves.clear();
   // Inputs may be the last owners of their nodes, whose inputs are then freed here as well.

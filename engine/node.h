@@ -2,29 +2,27 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string_view>
 #include <vector>
 
 #include "engine/autograd.h"
+#include "engine/saved_tensor.h"
 
 namespace fovea {
 
 /// Ops call only record(). Node is for code that walks the tape: backward(), drawings, cost tables.
 class Node {
  public:
-  struct Saved {
-    Tensor tensor;  ///< detached
-    std::uint64_t version = 0;
-  };
-
   std::string_view name;  ///< static text, as are the words in `attributes`
   std::vector<OpAttribute> attributes;
   std::uint64_t sequence = 0;  ///< counts up: larger than that of every node that it reads
   Shape output_shape;
   DType output_dtype;
   std::vector<Tensor> inputs;  ///< leaves that receive gradients; the others without values
-  std::vector<Saved> saved;
+  std::vector<SavedTensor> saved;
+  std::shared_ptr<const Recomputation> recomputation;  ///< of the output, or null
   BackwardFn backward;
   std::int64_t multiply_adds;
   bool freed = false;

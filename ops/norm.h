@@ -2,17 +2,25 @@
 // undefined, and may be f32 parameters with bf16 activations.
 #pragma once
 
+#include <optional>
+
 #include "engine/tensor.h"
 
 namespace fovea::ops {
 
+struct RowNormOptions {
+  double eps = 1e-6;
+  /// Of the result; by default that of x. From f32 to bf16 takes one pass.
+  std::optional<DType> dtype = {};
+};
 /// Over the last axis: (x - mean) / sqrt(var + eps) * weight + bias. x [..., C]; weight and bias
-/// [C], or [B, C] for x [B, ..., C]: one of each per image (adaptive layer norm).
+/// [C], or [B, C] for x [B, ..., C]: one of each per image (adaptive layer norm). Derivatives that
+/// read a result in bf16 compute it again instead of storing it.
 [[nodiscard]] Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias,
-                                double eps = 1e-6);
+                                RowNormOptions options = {});
 
 /// Over the last axis, without centring: x / sqrt(mean(x^2) + eps) * weight.
-[[nodiscard]] Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps = 1e-6);
+[[nodiscard]] Tensor rms_norm(const Tensor& x, const Tensor& weight, RowNormOptions options = {});
 
 /// Scale and shift, both [C]; an undefined tensor is skipped.
 struct Affine {

@@ -20,7 +20,7 @@ Tensor modulated(const Tensor& x, const Tensor& parameters, std::int64_t first, 
   const std::int64_t D = x.size(2);
   const Tensor shift = vector_of(parameters, first, D);
   const Tensor scale = vector_of(parameters, first + 1, D) + 1;
-  return ops::layer_norm(x, scale, shift, eps).to(ctx.activations);
+  return ops::layer_norm(x, scale, shift, {eps, ctx.activations});
 }
 
 /// x + gate branch, where vector `index` is the gate.

@@ -32,22 +32,24 @@ class Norm {
   }
   Norm(const Scope& s, std::int64_t dim, double eps) : Norm(s, dim, NormConfig{eps}) {}
 
-  [[nodiscard]] Tensor operator()(const Tensor& x) const {
-    switch (config_.kind) {
-      case NormKind::layernorm:
-        return ops::layer_norm(x, weight_, bias_, config_.eps);
-      case NormKind::rmsnorm:
-        return ops::rms_norm(x, weight_, config_.eps);
-      default:
-        return x;
-    }
-  }
+  [[nodiscard]] Tensor operator()(const Tensor& x) const { return normalised(x, x.dtype()); }
   /// Normalises and converts to the dtype of activations, at the start of a branch.
   [[nodiscard]] Tensor operator()(const Tensor& x, const Context& ctx) const {
-    return (*this)(x).to(ctx.activations);
+    return normalised(x, ctx.activations);
   }
 
  private:
+  [[nodiscard]] Tensor normalised(const Tensor& x, DType dtype) const {
+    switch (config_.kind) {
+      case NormKind::layernorm:
+        return ops::layer_norm(x, weight_, bias_, {config_.eps, dtype});
+      case NormKind::rmsnorm:
+        return ops::rms_norm(x, weight_, {config_.eps, dtype});
+      default:
+        return x.to(dtype);
+    }
+  }
+
   NormConfig config_;
   Tensor weight_, bias_;
 };

@@ -56,6 +56,18 @@ template <class T>
   }
 }
 
+/// v as it is stored in T. Derivatives read GELU's input from memory, and compute GELU again from
+/// it.
+template <class T>
+[[gnu::always_inline]] inline Vec as_stored(Vec v) {
+  if constexpr (std::is_same_v<T, bf16>) {
+    const auto bits = __builtin_convertvector(rounded(v), Vector<std::uint32_t>);
+    return reinterpret_cast<Vec>(bits << 16);
+  } else {
+    return v;
+  }
+}
+
 /// Finishes one vector: `count` columns starting at column j of row i.
 template <class T>
 [[gnu::always_inline]] inline void finish_lanes(const GemmCall& call, const TileTarget<T>& t,
@@ -74,7 +86,10 @@ template <class T>
   if (t.pre_activation != nullptr) {
     store_lanes(t.pre_activation + i * t.c_stride + j, v, count);
   }
-  if (call.activation != GemmActivation::none) v *= gelu_factor<T>(call.activation, v);
+  if (call.activation != GemmActivation::none) {
+    v = as_stored<T>(v);
+    v *= gelu_factor<T>(call.activation, v);
+  }
   store_lanes(c, v, count);
 }
 

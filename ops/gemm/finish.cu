@@ -26,7 +26,9 @@ __global__ void finish_kernel(GemmCall call, const Sum* sums, std::int64_t count
     if (call.bias_kind == GemmBias::per_column) value += static_cast<Sum>(bias[column]);
     if (call.bias_kind == GemmBias::per_row) value += static_cast<Sum>(bias[row]);
     if (addend != nullptr) value += static_cast<Sum>(static_cast<acc_t<Out>>(addend[to]));
-    if (before != nullptr) before[to] = static_cast<Out>(static_cast<acc_t<Out>>(value));
+    const Out stored = static_cast<Out>(static_cast<acc_t<Out>>(value));
+    if (before != nullptr) before[to] = stored;
+    if (call.activation != GemmActivation::none) value = static_cast<Sum>(stored);
     if (call.activation == GemmActivation::gelu) value = detail::Gelu{}(value);
     if (call.activation == GemmActivation::gelu_tanh) value = detail::GeluTanh{}(value);
     out[to] = static_cast<Out>(static_cast<acc_t<Out>>(value));

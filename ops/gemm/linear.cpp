@@ -2,6 +2,7 @@
 #include "engine/autograd.h"
 #include "ops/common/checks.h"
 #include "ops/common/parameters.h"
+#include "ops/common/recomputed.h"
 #include "ops/elementwise/activation_functors.h"
 #include "ops/elementwise/map.h"
 #include "ops/gemm/gemm.h"
@@ -74,12 +75,16 @@ Tensor linear_gelu(const Tensor& x, const Tensor& weight, const Tensor& bias, Ge
                          .activation = is_erf ? GemmActivation::gelu : GemmActivation::gelu_tanh,
                          .pre_activation = z});
   op.multiply_adds = shape.numel() * x.size(-1);
-  return record(op, with_shape(y, shape), {x, weight, bias}, {x, w, z},
-                [dtypes = dtypes_of(weight, bias), is_erf](const GradArgs& g) {
-                  const Tensor dz = is_erf ? detail::map(detail::GeluGrad{}, g.saved[2], g.dy)
-                                           : detail::map(detail::GeluTanhGrad{}, g.saved[2], g.dy);
-                  return linear_gradients(g, as_matrix(dz), dtypes);
-                });
+  const Tensor result = record(op, with_shape(y, shape), {x, weight, bias}, {x, w, z},
+                               [dtypes = dtypes_of(weight, bias), is_erf](const GradArgs& g) {
+                                 const Tensor dz =
+                                     is_erf ? detail::map(detail::GeluGrad{}, g.saved[2], g.dy)
+                                            : detail::map(detail::GeluTanhGrad{}, g.saved[2], g.dy);
+                                 return linear_gradients(g, as_matrix(dz), dtypes);
+                               });
+  return detail::recomputed_in_bf16(result, {z}, [is_erf](std::span<const Tensor> from) {
+    return is_erf ? detail::map(detail::Gelu{}, from[0]) : detail::map(detail::GeluTanh{}, from[0]);
+  });
 }
 
 Tensor compute_copy(const Tensor& parameter, DType dtype) { return parameter.cached_to(dtype); }

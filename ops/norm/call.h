@@ -11,12 +11,15 @@
 
 namespace fovea::ops {
 
-/// y = (x - mean) rstd w + b for each row of x [rows, width]; mean and rstd [rows] are outputs.
+/// y = (x - mean) rstd w + b for each row of x [rows, width]; mean and rstd [rows] are outputs, or
+/// inputs if they are known.
 /// Runs of `shared` rows have the same w and b: weight and bias are [rows / shared, width].
 /// RMS norm is not `centred`: its mean is 0, it has no b, and bias and mean are null.
 struct LayerNormCall {
-  DType dtype = DType::f32;
+  DType dtype = DType::f32;    ///< of x
+  DType y_dtype = DType::f32;  ///< that of x, or bf16 for x in f32
   bool centred = true;
+  bool knows_statistics = false;
   std::int64_t rows = 0, width = 0, shared = 1;
   double eps = 0;
   const void* x = nullptr;
@@ -28,7 +31,8 @@ struct LayerNormCall {
 };
 
 struct LayerNormGradCall {
-  DType dtype = DType::f32;
+  DType dtype = DType::f32;    ///< of x and dx
+  DType y_dtype = DType::f32;  ///< of dy
   bool centred = true;
   std::int64_t rows = 0, width = 0, shared = 1, chunk = 1;
   const void* x = nullptr;
@@ -56,6 +60,13 @@ struct LayerNormGradCall {
     return end < last ? end : last;
   }
 };
+
+/// Calls f(T(), Y()), the types of x and y.
+template <class F>
+void with_row_types(DType x, DType y, const F& f) {
+  if (x == DType::f32 && y == DType::bf16) return f(float(), bf16());
+  dispatch_float(x, [&](auto tag) { f(tag, tag); });
+}
 
 /// Calls f(integral_constant): kernels are compiled for layer norm (true) and RMS norm (false).
 template <class F>

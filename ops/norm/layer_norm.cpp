@@ -1,8 +1,10 @@
 // Layer norm and RMS norm. The forward keeps the rstd of each row, and layer norm its mean; the
 // derivative recomputes the normalised row from them.
 #include <algorithm>
+#include <optional>
 
 #include "engine/autograd.h"
+#include "ops/common/recomputed.h"
 #include "ops/kernels.h"
 #include "ops/norm.h"
 #include "ops/norm/affine.h"
@@ -32,16 +34,19 @@ struct Rows {
 /// The pointer in a kernel call; null for an undefined tensor.
 void* raw_or_null(const Tensor& t) { return t.defined() ? t.raw() : nullptr; }
 
-Tensor normalise(const Rows& r, double eps) {
-  const Tensor y = empty(r.x.shape(), r.x.options());
+/// Without eps, the statistics are known; otherwise they are computed.
+Tensor normalise(const Rows& r, DType dtype, std::optional<double> eps) {
+  const Tensor y = empty(r.x.shape(), {dtype, r.x.device()});
   const detail::RowSize size(r.x);
   kernels(y.device())
-      .norm.layer_norm({.dtype = y.dtype(),
+      .norm.layer_norm({.dtype = r.x.dtype(),
+                        .y_dtype = dtype,
                         .centred = r.centred(),
+                        .knows_statistics = !eps,
                         .rows = size.rows,
                         .width = size.width,
                         .shared = r.shared(),
-                        .eps = eps,
+                        .eps = eps.value_or(0),
                         .x = r.x.raw(),
                         .weight = r.weight.raw(),
                         .bias = raw_or_null(r.bias),
@@ -62,6 +67,7 @@ RowGrads differentiate(const Rows& r, const Tensor& dy) {
   const detail::RowSize size(r.x);
   const Tensor dx = empty(r.x.shape(), r.x.options());
   LayerNormGradCall call{.dtype = dx.dtype(),
+                         .y_dtype = dy.dtype(),
                          .centred = r.centred(),
                          .rows = size.rows,
                          .width = size.width,
@@ -111,10 +117,25 @@ Shape affine_shape(std::string_view op, const Tensor& x, const Tensor& weight, c
   return {x.size(0), C};
 }
 
+/// What the kernel writes: bf16 for f32 rows if asked, else x's dtype.
+DType written_dtype(const Tensor& x, const RowNormOptions& o) {
+  return x.dtype() == DType::f32 && o.dtype == DType::bf16 ? DType::bf16 : x.dtype();
+}
+
+/// Derivatives that read y [..., C], the recorded result, normalise the rows again.
+Tensor normalised_again(const Tensor& y, const Rows& r) {
+  return detail::recomputed_in_bf16(y, {r.x, r.weight, r.bias, r.mean, r.rstd},
+                                    [](std::span<const Tensor> from) {
+                                      const Rows rows{from[0], from[1], from[2], from[3], from[4]};
+                                      return normalise(rows, DType::bf16, {});
+                                    });
+}
+
 }  // namespace
 
-Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
-  const OpLabel op("layer_norm", {{"eps", eps}});
+Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias,
+                  RowNormOptions options) {
+  const OpLabel op("layer_norm", {{"eps", options.eps}});
   detail::require_one_device(op, {x, weight, bias});
   require_rows(op, x);
   const Shape shape = affine_shape(op, x, weight, bias);
@@ -125,16 +146,18 @@ Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, dou
                detail::affine_or(bias, shape, 0, acc), empty({rows}, acc), empty({rows}, acc)};
   const DType weight_dtype = weight.defined() ? weight.dtype() : acc.dtype;
   const DType bias_dtype = bias.defined() ? bias.dtype() : acc.dtype;
-  return record(op, normalise(r, eps), {x, weight, bias}, {r.x, r.weight, r.mean, r.rstd},
-                [weight_dtype, bias_dtype](const GradArgs& g) -> Grads {
-                  const Rows saved{g.saved[0], g.saved[1], {}, g.saved[2], g.saved[3]};
-                  const auto [dx, dweight, dbias] = differentiate(saved, g.dy);
-                  return {dx, dweight.to(weight_dtype), dbias.to(bias_dtype)};
-                });
+  const Tensor y = record(op, normalise(r, written_dtype(x, options), options.eps),
+                          {x, weight, bias}, {r.x, r.weight, r.mean, r.rstd},
+                          [weight_dtype, bias_dtype](const GradArgs& g) -> Grads {
+                            const Rows saved{g.saved[0], g.saved[1], {}, g.saved[2], g.saved[3]};
+                            const auto [dx, dweight, dbias] = differentiate(saved, g.dy);
+                            return {dx, dweight.to(weight_dtype), dbias.to(bias_dtype)};
+                          });
+  return normalised_again(y, r).to(options.dtype.value_or(x.dtype()));
 }
 
-Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps) {
-  const OpLabel op("rms_norm", {{"eps", eps}});
+Tensor rms_norm(const Tensor& x, const Tensor& weight, RowNormOptions options) {
+  const OpLabel op("rms_norm", {{"eps", options.eps}});
   detail::require_one_device(op, {x, weight});
   require_rows(op, x);
   const std::int64_t C = x.shape()[-1];
@@ -145,12 +168,13 @@ Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps) {
   const Rows r{
       detail::detached_contiguous(x), detail::affine_or(weight, {C}, 1, acc), {}, {}, rstd};
   const DType weight_dtype = weight.defined() ? weight.dtype() : acc.dtype;
-  return record(op, normalise(r, eps), {x, weight}, {r.x, r.weight, r.rstd},
-                [weight_dtype](const GradArgs& g) -> Grads {
-                  const Rows saved{g.saved[0], g.saved[1], {}, {}, g.saved[2]};
-                  const RowGrads grads = differentiate(saved, g.dy);
-                  return {grads.dx, grads.dweight.to(weight_dtype)};
-                });
+  const Tensor y = record(op, normalise(r, written_dtype(x, options), options.eps), {x, weight},
+                          {r.x, r.weight, r.rstd}, [weight_dtype](const GradArgs& g) -> Grads {
+                            const Rows saved{g.saved[0], g.saved[1], {}, {}, g.saved[2]};
+                            const RowGrads grads = differentiate(saved, g.dy);
+                            return {grads.dx, grads.dweight.to(weight_dtype)};
+                          });
+  return normalised_again(y, r).to(options.dtype.value_or(x.dtype()));
 }
 
 }  // namespace fovea::ops

@@ -5,17 +5,21 @@
 
 namespace fovea::ops::cuda {
 
+template <class A>
+struct RowStatistics {
+  A mean, rstd;
+};
+
+template <class A, bool kCentred>
+__device__ RowStatistics<A> known_row(const LayerNormCall& c, std::int64_t row) {
+  const A mean = kCentred ? static_cast<const A*>(c.mean)[row] : A(0);
+  return {mean, static_cast<const A*>(c.rstd)[row]};
+}
+
 /// E(x - mean)^2 keeps digits that E x^2 - mean^2 would lose.
 template <class T, int N, bool kCentred>
-__global__ void layer_norm_kernel(LayerNormCall c) {
+__device__ RowStatistics<acc_t<T>> measure_row(const LayerNormCall& c, const T* x) {
   using A = acc_t<T>;
-  const std::int64_t row = warp_row();
-  if (row >= c.rows) return;
-  const T* const x = static_cast<const T*>(c.x) + row * c.width;
-  T* const y = static_cast<T*>(c.y) + row * c.width;
-  const std::int64_t affine = row / c.shared * c.width;
-  const A* const weight = static_cast<const A*>(c.weight) + affine;
-  const A* const bias = kCentred ? static_cast<const A*>(c.bias) + affine : nullptr;
   const A width = static_cast<A>(c.width);
   A sum = 0, squares = 0;
   if constexpr (kCentred) {
@@ -33,39 +37,54 @@ __global__ void layer_norm_kernel(LayerNormCall c) {
     }
   });
   const A variance = warp_reduce(squares, SumOf{}) / width;
-  const A rstd = A(1) / std::sqrt(variance + static_cast<A>(c.eps));
+  return {mean, A(1) / std::sqrt(variance + static_cast<A>(c.eps))};
+}
+
+template <class T, class Y, int N, bool kCentred>
+__global__ void layer_norm_kernel(LayerNormCall c) {
+  using A = acc_t<T>;
+  const std::int64_t row = warp_row();
+  if (row >= c.rows) return;
+  const T* const x = static_cast<const T*>(c.x) + row * c.width;
+  Y* const y = static_cast<Y*>(c.y) + row * c.width;
+  const std::int64_t affine = row / c.shared * c.width;
+  const A* const weight = static_cast<const A*>(c.weight) + affine;
+  const A* const bias = kCentred ? static_cast<const A*>(c.bias) + affine : nullptr;
+  const auto [mean, rstd] =
+      c.knows_statistics ? known_row<A, kCentred>(c, row) : measure_row<T, N, kCentred>(c, x);
   along_row<N>(c.width, [&](std::int64_t i) {
     const auto in = Items<N, T>::load(x + i);
     const auto w = Items<N, A>::load(weight + i);
     Items<N, A> b{};
     if constexpr (kCentred) b = Items<N, A>::load(bias + i);
-    Items<N, T> out;
+    Items<N, Y> out;
     for (int j = 0; j < N; ++j) {
-      out.v[j] = static_cast<T>((static_cast<A>(in.v[j]) - mean) * rstd * w.v[j] + b.v[j]);
+      out.v[j] = static_cast<Y>((static_cast<A>(in.v[j]) - mean) * rstd * w.v[j] + b.v[j]);
     }
     out.store(y + i);
   });
-  if (threadIdx.x % kWarp != 0) return;
+  if (c.knows_statistics || threadIdx.x % kWarp != 0) return;
   if constexpr (kCentred) static_cast<A*>(c.mean)[row] = mean;
   static_cast<A*>(c.rstd)[row] = rstd;
 }
 
 /// With h = (x - mean) rstd and g = dy w:  dx = rstd (g - mean(g) - h mean(g h)).
 /// RMS norm lacks mean and mean(g).
-template <class T, int N, bool kCentred>
+template <class T, class Y, int N, bool kCentred>
 __global__ void layer_norm_dx_kernel(LayerNormGradCall c) {
   using A = acc_t<T>;
   const std::int64_t row = warp_row();
   if (row >= c.rows) return;
   const T* const x = static_cast<const T*>(c.x) + row * c.width;
-  const T* const dy = static_cast<const T*>(c.dy) + row * c.width;
+  const Y* const dy = static_cast<const Y*>(c.dy) + row * c.width;
   T* const dx = static_cast<T*>(c.dx) + row * c.width;
   const A* const weight = static_cast<const A*>(c.weight) + row / c.shared * c.width;
   const A mean = kCentred ? static_cast<const A*>(c.mean)[row] : A(0);
   const A rstd = static_cast<const A*>(c.rstd)[row];
   A sum_g = 0, sum_gh = 0;
   along_row<N>(c.width, [&](std::int64_t i) {
-    const auto in = Items<N, T>::load(x + i), upstream = Items<N, T>::load(dy + i);
+    const auto in = Items<N, T>::load(x + i);
+    const auto upstream = Items<N, Y>::load(dy + i);
     const auto w = Items<N, A>::load(weight + i);
     for (int j = 0; j < N; ++j) {
       const A g = static_cast<A>(upstream.v[j]) * w.v[j];
@@ -77,7 +96,8 @@ __global__ void layer_norm_dx_kernel(LayerNormGradCall c) {
   const A mean_g = kCentred ? warp_reduce(sum_g, SumOf{}) / width : A(0);
   const A mean_gh = warp_reduce(sum_gh, SumOf{}) / width;
   along_row<N>(c.width, [&](std::int64_t i) {
-    const auto in = Items<N, T>::load(x + i), upstream = Items<N, T>::load(dy + i);
+    const auto in = Items<N, T>::load(x + i);
+    const auto upstream = Items<N, Y>::load(dy + i);
     const auto w = Items<N, A>::load(weight + i);
     Items<N, T> out;
     for (int j = 0; j < N; ++j) {
@@ -91,7 +111,7 @@ __global__ void layer_norm_dx_kernel(LayerNormGradCall c) {
 
 /// dw = sum dy h and, for layer norm, db = sum dy, for chunk blockIdx.x, with N adjacent columns
 /// per thread.
-template <class T, int N, bool kCentred>
+template <class T, class Y, int N, bool kCentred>
 __global__ void layer_norm_sums_kernel(LayerNormGradCall c) {
   using A = acc_t<T>;
   const std::int64_t column = (static_cast<std::int64_t>(blockIdx.y) * kRowBlock + threadIdx.x) * N;
@@ -101,7 +121,7 @@ __global__ void layer_norm_sums_kernel(LayerNormGradCall c) {
   for (std::int64_t row = first; row < end; ++row) {
     const std::int64_t at = row * c.width + column;
     const auto in = Items<N, T>::load(static_cast<const T*>(c.x) + at);
-    const auto upstream = Items<N, T>::load(static_cast<const T*>(c.dy) + at);
+    const auto upstream = Items<N, Y>::load(static_cast<const Y*>(c.dy) + at);
     const A mean = kCentred ? static_cast<const A*>(c.mean)[row] : A(0);
     const A rstd = static_cast<const A*>(c.rstd)[row];
     for (int j = 0; j < N; ++j) {
@@ -116,36 +136,38 @@ __global__ void layer_norm_sums_kernel(LayerNormGradCall c) {
 }
 
 void layer_norm(const LayerNormCall& c) {
-  dispatch_float(c.dtype, [&](auto tag) {
-    using T = decltype(tag);
+  with_row_types(c.dtype, c.y_dtype, [&](auto x, auto y) {
+    using T = decltype(x);
+    using Y = decltype(y);
     with_centred(c.centred, [&](auto centred) {
-      launch_rows<T>(c, {c.x, c.y, c.weight, c.bias}, [](auto items) {
-        return layer_norm_kernel<T, decltype(items)::value, decltype(centred)::value>;
+      launch_rows<Y>(c, {c.x, c.y, c.weight, c.bias}, [](auto items) {
+        return layer_norm_kernel<T, Y, decltype(items)::value, decltype(centred)::value>;
       });
     });
   });
 }
 
 /// Launches both kernels of the derivative.
-template <class T, int N, bool kCentred>
+template <class T, class Y, int N, bool kCentred>
 void launch_layer_norm_grad(const LayerNormGradCall& c) {
   const auto chunks = static_cast<unsigned>(c.chunks());
   constexpr std::int64_t kColumns = kRowBlock * N;
   const auto strips = static_cast<unsigned>((c.width + kColumns - 1) / kColumns);
-  launch(current_stream(), layer_norm_dx_kernel<T, N, kCentred>, blocks_of_rows(c.rows), kRowBlock,
-         0, c);
-  launch(current_stream(), layer_norm_sums_kernel<T, N, kCentred>, dim3(chunks, strips), kRowBlock,
-         0, c);
+  launch(current_stream(), layer_norm_dx_kernel<T, Y, N, kCentred>, blocks_of_rows(c.rows),
+         kRowBlock, 0, c);
+  launch(current_stream(), layer_norm_sums_kernel<T, Y, N, kCentred>, dim3(chunks, strips),
+         kRowBlock, 0, c);
 }
 
 void layer_norm_grad(const LayerNormGradCall& c) {
   if (c.rows == 0 || c.width == 0) return;
-  dispatch_float(c.dtype, [&](auto tag) {
-    using T = decltype(tag);
-    const bool packs = are_packable<T>(c.width, {c.x, c.dy, c.dx, c.weight, c.sums});
-    with_items<T>(packs, [&](auto items) {
+  with_row_types(c.dtype, c.y_dtype, [&](auto x, auto y) {
+    using T = decltype(x);
+    using Y = decltype(y);
+    const bool packs = are_packable<Y>(c.width, {c.x, c.dy, c.dx, c.weight, c.sums});
+    with_items<Y>(packs, [&](auto items) {
       with_centred(c.centred, [&](auto centred) {
-        launch_layer_norm_grad<T, decltype(items)::value, decltype(centred)::value>(c);
+        launch_layer_norm_grad<T, Y, decltype(items)::value, decltype(centred)::value>(c);
       });
     });
   });

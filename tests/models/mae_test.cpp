@@ -161,7 +161,7 @@ TEST_CASE(
     static_cast<void>(vit->probe(mae_images(1), ctx));
     const ParameterStore& store = model->store();
     const Tensor tokens =
-        ops::layer_norm(last, store.find("norm.weight"), store.find("norm.bias"), 1e-6);
+        ops::layer_norm(last, store.find("norm.weight"), store.find("norm.bias"), {1e-6});
 
     const Masking all = masking(kPatches);
     CHECK(ops::sum(all.hidden).item() == 0);

@@ -64,6 +64,33 @@ TEST_CASE("the perceptron reads views, does without biases and counts no threads
   CHECK(ops::mlp(zeros({0, 6}), w).shape() == Shape{0, 6});
 }
 
+TEST_CASE("in bf16 what reads the hidden rows has the gradient of the stored rows") {
+  const ops::MlpWeights w = weights_of({0, 17, 70, 16});
+  const Tensor x = rand_normal({29, 17}, {0, 1}, {5}).to(DType::bf16).set_requires_grad();
+  for (const auto form : {ops::GeluForm::erf, ops::GeluForm::tanh}) {
+    const Tensor hidden = ops::linear_gelu(x, w.fc1, w.bias1, form);
+    const Tensor again = w.fc2.clone().set_requires_grad(), stored = w.fc2.clone();
+    stored.set_requires_grad();
+    const Tensor dy = rand_normal({29, 16}, {0, 1}, {6}).to(DType::bf16);
+    backward(ops::linear(hidden, again), dy, Tape::kept);
+    backward(ops::linear(hidden.clone(), stored), dy, Tape::kept);
+    CHECK(again.grad().to_vector() == stored.grad().to_vector());
+  }
+}
+
+TEST_CASE("in bf16 GELU is that of the rounded layer, whether a derivative needs it or not") {
+  const ops::MlpWeights w = weights_of({0, 17, 70, 16});
+  const Tensor x = rand_normal({29, 17}, {0, 1}, {5}).to(DType::bf16);
+  const Tensor layer = ops::linear(x, w.fc1, w.bias1);
+  for (const auto form : {ops::GeluForm::erf, ops::GeluForm::tanh}) {
+    const std::vector<double> expected = ops::gelu(layer, form).to_vector();
+    CHECK(ops::linear_gelu(x, w.fc1, w.bias1, form).to_vector() == expected);
+    w.fc1.set_requires_grad();
+    CHECK(ops::linear_gelu(x, w.fc1, w.bias1, form).to_vector() == expected);
+    w.fc1.set_requires_grad(false);
+  }
+}
+
 TEST_CASE("the perceptron keeps what its derivative needs, and refuses what does not fit") {
   const ops::MlpWeights w = weights_of({0, 6, 20, 4});
   const Tensor x = rand_normal({3, 6}, {0, 1}, {5});

@@ -10,6 +10,7 @@
 #include "engine/random.h"
 #include "ops/activation.h"
 #include "ops/arithmetic.h"
+#include "ops/matmul.h"
 #include "ops/reduce.h"
 #include "ops/view.h"
 #include "tests/support/f64.h"
@@ -97,7 +98,7 @@ TEST_CASE("rms norm gives rows of mean square 1, without centring") {
 
 TEST_CASE("rms norm of zeros is zero, with the gradient of x / sqrt(eps)") {
   const Tensor x = zeros({2, 7}, kF64).set_requires_grad();
-  const Tensor y = ops::rms_norm(x, {}, 1e-4);
+  const Tensor y = ops::rms_norm(x, {}, {1e-4});
   CHECK(y.to_vector() == Values(14, 0.0));
   backward(y, ones({2, 7}, kF64));
   for (const double g : x.grad().to_vector()) CHECK(g == Approx(100));
@@ -107,14 +108,14 @@ TEST_CASE("rms norm is layer norm of rows whose mean is 0") {
   const Tensor half = rand_normal({5, 9}, {0, 1}, {1}, kF64);
   const Tensor x = ops::cat({half, -half}, 1);
   const Tensor weight = rand_normal({18}, {1, 1}, {2}, kF64);
-  const Values rms = ops::rms_norm(x, weight, 1e-3).to_vector();
-  const Values centred = ops::layer_norm(x, weight, {}, 1e-3).to_vector();
+  const Values rms = ops::rms_norm(x, weight, {1e-3}).to_vector();
+  const Values centred = ops::layer_norm(x, weight, {}, {1e-3}).to_vector();
   for (std::size_t i = 0; i < rms.size(); ++i) CHECK(rms[i] == Approx(centred[i]));
 }
 
 TEST_CASE("the statistics of bf16 rows are f32 in rms norm") {
   const Tensor x = full({1, 4096}, 3, {DType::bf16, {}});  // a bf16 sum of squares would stop
-  CHECK(ops::rms_norm(x, {}, 0).to_vector() == Values(4096, 1.0));
+  CHECK(ops::rms_norm(x, {}, {0}).to_vector() == Values(4096, 1.0));
 }
 
 TEST_CASE("f32 parameters beside bf16 activations get f32 gradients") {
@@ -127,6 +128,55 @@ TEST_CASE("f32 parameters beside bf16 activations get f32 gradients") {
   CHECK(x.grad().dtype() == DType::bf16);
   CHECK(weight.grad().dtype() == DType::f32);
   CHECK(bias.grad().to_vector() == Values(7, 5.0));
+}
+
+TEST_CASE("f32 rows are normalised to bf16 in one pass, with the bits of two") {
+  for (const std::int64_t width : {5, 67, 192}) {
+    const Tensor dy = rand_normal({9, width}, {0, 1}, {4}).to(DType::bf16);
+    std::vector<Values> bits[2];
+    for (const bool in_one : {false, true}) {
+      const Tensor x = rand_normal({9, width}, {3, 2}, {1}).set_requires_grad();
+      const Tensor weight = rand_normal({width}, {1, 1}, {2}).set_requires_grad();
+      const Tensor bias = rand_normal({width}, {0, 1}, {3}).set_requires_grad();
+      const ops::RowNormOptions options{1e-6, in_one ? DType::bf16 : DType::f32};
+      for (const Tensor& y :
+           {ops::layer_norm(x, weight, bias, options), ops::rms_norm(x, weight, options)}) {
+        CHECK((y.dtype() == DType::bf16) == in_one);
+        const Tensor z = y.to(DType::bf16);
+        backward(z, dy);
+        for (const Tensor& t : {z, x.grad(), weight.grad(), bias.grad()})
+          bits[in_one].push_back(t.to_vector());
+      }
+    }
+    CHECK(bits[0] == bits[1]);
+  }
+}
+
+TEST_CASE("rows are normalised to any other dtype in two passes") {
+  const Tensor x = rand_normal({2, 6}, {0, 1}, {1});
+  const Tensor y = ops::layer_norm(x, {}, {}, {1e-6, DType::f64});
+  CHECK(y.dtype() == DType::f64);
+  CHECK(y.to_vector() == ops::layer_norm(x, {}, {}).to_vector());
+  CHECK(ops::rms_norm(x.to(kF64.dtype), {}, {1e-6, DType::f32}).dtype() == DType::f32);
+}
+
+TEST_CASE("what reads a normalised row in bf16 has the gradient of the stored row") {
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    const Tensor x = rand_normal({7, 67}, {3, 2}, {1}).to(dtype).set_requires_grad();
+    const Tensor weight = rand_normal({2, 67}, {1, 1}, {2}),
+                 bias = rand_normal({2, 67}, {0, 1}, {3});
+    const Tensor images = rand_normal({2, 5, 67}, {3, 2}, {1}).to(dtype).set_requires_grad();
+    for (const Tensor& y :
+         {ops::layer_norm(images, weight, bias, {1e-6, DType::bf16}),
+          ops::layer_norm(x, {}, {}, {1e-2, DType::bf16}),
+          ops::rms_norm(x, ops::slice(weight, 0, 0, 1).alias({67}, {1}), {1e-6, DType::bf16})}) {
+      const Tensor again = rand_normal({3, 67}, {0, 1}, {5}).set_requires_grad();
+      const Tensor stored = again.detach().clone().set_requires_grad();
+      backward(ops::sum(ops::linear(y, again)), {}, Tape::kept);
+      backward(ops::sum(ops::linear(y.clone(), stored)), {}, Tape::kept);
+      CHECK(again.grad().to_vector() == stored.grad().to_vector());
+    }
+  }
 }
 
 TEST_CASE("1 thread and 2 threads give the same bits") {
@@ -219,7 +269,7 @@ TEST_CASE("instance norm is group norm with one channel per group") {
 TEST_CASE("one group is the layer norm of an image") {
   const Tensor x = rand_normal({2, 3, 5}, {0, 1}, {1}, kF64);
   const Values grouped = ops::group_norm(x, 1, {}, 1e-5).to_vector();
-  const Values rows = ops::layer_norm(x.alias({2, 15}, {15, 1}), {}, {}, 1e-5).to_vector();
+  const Values rows = ops::layer_norm(x.alias({2, 15}, {15, 1}), {}, {}, {1e-5}).to_vector();
   for (std::size_t i = 0; i < rows.size(); ++i) CHECK(grouped[i] == Approx(rows[i]));
 }
 

@@ -23,11 +23,11 @@ void conv2d(OpCall& c) {
 void layer_norm(OpCall& c) {
   const bool affine = c.flag("affine", true);
   const Tensor weight = affine ? c.value("w") : Tensor(), bias = affine ? c.value("b") : Tensor();
-  c.result("y", ops::layer_norm(c.activation("x"), weight, bias, c.real("eps", 1e-5)));
+  c.result("y", ops::layer_norm(c.activation("x"), weight, bias, {c.real("eps", 1e-5)}));
 }
 
 void rms_norm(OpCall& c) {
-  c.result("y", ops::rms_norm(c.activation("x"), c.optional_value("w"), c.real("eps", 1e-6)));
+  c.result("y", ops::rms_norm(c.activation("x"), c.optional_value("w"), {c.real("eps", 1e-6)}));
 }
 
 void batch_norm(OpCall& c) {
