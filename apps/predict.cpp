@@ -37,6 +37,7 @@ int predict(int argc, char** argv) {
   const PictureList pictures = list_pictures(arguments, std::cin);
 
   LoadedModel trained = load_trained(request.load);
+  trained.model->store().keep_single_copies();
   const TaskKind task = trained.model->info().task;
   refuse_flags_of_others(task, fields, &TaskCommands::predict_flags);
   request.check_outputs(commands_of(task).predicts_folder);

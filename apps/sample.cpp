@@ -237,6 +237,7 @@ int sample_in(Communicator& processes, int argc, char** argv) {
   std::string& device = command.load.device;
   device = to_string(local_device(parse_device(device), processes));
   const LoadedModel trained = load_trained(command.load);
+  trained.model->store().keep_single_copies();
   static_cast<void>(require_generator(trained));
   complete(command, trained);
   const PictureDecoder decoder(trained, command.vae, parse_dtype(command.precision));

@@ -186,7 +186,8 @@ struct Workload::State {
   Batch batch;     ///< on the device, except the task's random draws
   Tensor latents;  ///< of a workload that decodes
   Context context;
-  double flop = 0;  ///< of the last step
+  double flop = 0;                       ///< of the last step
+  std::vector<LayerProduct> products{};  ///< of product_rate()
 
   void train();
   void train_shard(std::int64_t shard);
@@ -212,6 +213,7 @@ Workload::Workload(const WorkloadSpec& spec, Communicator& processes, std::int64
   }
   s.batch = random_batch(s.model->info(), spec.batch / count).uploaded(spec.device);
   s.context.training = spec.mode == "train";
+  if (!s.context.training) s.model->store().keep_single_copies();
   if (spec.mode == "decode") s.latents = random_latents(model_as<Vae>(*s.model), spec);
   s.context.activations = spec.dtype();
 }
@@ -284,10 +286,10 @@ std::int64_t Workload::parameters() const {
 double Workload::flop() const { return state_->flop; }
 
 double Workload::product_rate() const {
-  const State& s = *state_;
+  State& s = *state_;
   if (!s.model) return 0;
-  return measured_product_rate(largest_products(*s.model, s.spec.batch), s.context.activations,
-                               s.spec.device);
+  if (s.products.empty()) s.products = largest_products(*s.model, s.spec.batch);
+  return measured_product_rate(s.products, s.context.activations, s.spec.device);
 }
 
 double measure_peak_mb(const WorkloadSpec& spec) {

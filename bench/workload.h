@@ -50,7 +50,7 @@ class Workload {
   /// train/run/timers.h. 0 for a loader.
   [[nodiscard]] double flop() const;
   /// FLOP/s of the model's fastest large product at this batch and precision, measured within
-  /// 50 ms; see train/plan/product_rate.h. 0 for a loader.
+  /// 50 ms; see train/plan/product_rate.h. 0 for a loader. The first call comes before any step.
   [[nodiscard]] double product_rate() const;
 
  private:

@@ -5,6 +5,7 @@
 
 #include "engine/autograd.h"
 #include "engine/copy.h"
+#include "engine/single_copy.h"
 #include "engine/strided.h"
 #include "engine/tensor_impl.h"
 
@@ -32,7 +33,23 @@ const std::shared_ptr<Node>& current_node(const Tensor& t, const TensorImpl& imp
   return impl.node;
 }
 
+void convert_itself(const Tensor& t, TensorImpl& impl, DType dtype) {
+  check(!impl.was_converted, "cached_to: only the values in ", to_string(impl.dtype),
+        " were kept, got a request for ", to_string(dtype));
+  {
+    const Tensor converted = t.detach().to(dtype);
+    impl.storage = converted.storage();
+    impl.strides = converted.strides();
+    impl.offset = 0;
+    impl.dtype = dtype;
+    impl.was_converted = true;
+  }
+  if (t.device().is_cpu()) release_cached_memory();  // or the old values would stay in the cache
+}
+
 }  // namespace
+
+void keep_single_copy(const Tensor& t) { t.impl()->has_single_copy = true; }
 
 TensorImpl& Tensor::get() const {
   check(defined(), "tensor: used before a value was assigned");
@@ -130,6 +147,10 @@ Tensor Tensor::detach() const {
 Tensor Tensor::cached_to(DType dtype) const {
   TensorImpl& impl = get();
   if (impl.dtype == dtype) return *this;
+  if (impl.has_single_copy) {
+    convert_itself(*this, impl, dtype);
+    return *this;
+  }
   const bool usable = impl.converted.defined() && impl.converted.dtype() == dtype &&
                       impl.converted_version == version();
   if (!usable) {

@@ -6,6 +6,7 @@
 
 #include "engine/autograd.h"
 #include "engine/random.h"
+#include "engine/single_copy.h"
 #include "models/shapes_only.h"
 
 namespace fovea {
@@ -84,6 +85,10 @@ std::int64_t ParameterStore::parameter_count() const {
 
 void ParameterStore::zero_grad() const {
   for (const Parameter& p : parameters_) p.tensor.set_grad({});
+}
+
+void ParameterStore::keep_single_copies() const {
+  for (const Parameter& p : parameters_) keep_single_copy(p.tensor);
 }
 
 Scope Scope::operator/(std::string_view child) const {

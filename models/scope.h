@@ -89,6 +89,10 @@ class ParameterStore {
   /// Number of elements that require a gradient.
   [[nodiscard]] std::int64_t parameter_count() const;
   void zero_grad() const;
+  /// For inference in one precision: weights that products read in bf16 are replaced by their bf16
+  /// values when they are first read, so that their f32 values are not in memory too. The model can
+  /// then neither be trained nor saved.
+  void keep_single_copies() const;
 
  private:
   friend class Scope;

@@ -29,6 +29,7 @@ void EvaluationSession::for_each_model(const std::function<void(const LoadedMode
       load.checkpoint = checkpoint;
       load.img_size = size;
       const LoadedModel trained = load_trained(load);
+      trained.model->store().keep_single_copies();
       for (const std::string& notice : trained.notices) note(notice);
       if (request_.data.name.empty() && request_.data_dir.empty() && request_.shape_bias.empty())
         note(trained.data_note);
