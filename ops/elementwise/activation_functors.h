@@ -1,10 +1,8 @@
 // Activations as host and device functors, each forward followed by its derivative. x is the
 // input, y the output, dy its gradient; a derivative reads x or y, whichever is cheaper to keep.
-// The CPU uses a functor's for_bf16() for results in bf16.
 #pragma once
 
 #include "ops/common/math.h"
-#include "ops/common/short_gelu.h"
 #include "ops/elementwise/type_list.h"
 
 namespace fovea::ops::detail {
@@ -27,14 +25,12 @@ struct Gelu {  // y = x Phi(x)
   FOVEA_HD T operator()(T x) const {
     return x * math::normal_cdf(x);
   }
-  static float for_bf16(float x) { return x * math::short_normal_cdf(x); }
 };
 struct GeluGrad {  // dx = dy (Phi(x) + x phi(x))
   template <class T>
   FOVEA_HD T operator()(T x, T dy) const {
     return dy * (math::normal_cdf(x) + x * math::normal_pdf(x));
   }
-  static float for_bf16(float x, float dy) { return dy * math::short_gelu_slope(x); }
 };
 
 /// The argument of the tanh in GELU's approximation: u = sqrt(2 / pi) (x + 0.044715 x^3).
@@ -48,7 +44,6 @@ struct GeluTanh {  // y = x (1 + tanh(u)) / 2
   FOVEA_HD T operator()(T x) const {
     return T(0.5) * x * (T(1) + math::tanh(gelu_tanh_argument(x)));
   }
-  static float for_bf16(float x) { return x * math::short_tanh_cdf(x); }
 };
 struct GeluTanhGrad {  // dx = dy ((1 + t) / 2 + x (1 - t^2) u' / 2),  t = tanh(u)
   template <class T>
@@ -57,7 +52,6 @@ struct GeluTanhGrad {  // dx = dy ((1 + t) / 2 + x (1 - t^2) u' / 2),  t = tanh(
     const T du = T(math::kSqrt2OverPi) * (T(1) + T(3 * 0.044715) * x * x);
     return dy * T(0.5) * (T(1) + t + x * (T(1) - t * t) * du);
   }
-  static float for_bf16(float x, float dy) { return dy * math::short_gelu_tanh_slope(x); }
 };
 
 struct QuickGelu {  // y = x s,  s = sigmoid(1.702 x)

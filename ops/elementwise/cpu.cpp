@@ -6,6 +6,7 @@
 #include "engine/parallel.h"
 #include "ops/common/cpu/sizes.h"
 #include "ops/elementwise/call.h"
+#include "ops/elementwise/cpu_bf16_functors.h"
 #include "ops/elementwise/functor_list.h"
 
 namespace fovea::ops::cpu::FOVEA_ISA {
@@ -66,20 +67,9 @@ struct TileFns {
   TileFn f64, f32, bf16, i64;
 };
 
-/// for_bf16() of F as a functor of its own.
-template <class F>
-struct ForBf16 {
-  template <class... X>
-  float operator()(X... x) const requires requires {
-    F::for_bf16(x...);
-  }
-  { return F::for_bf16(x...); }
-};
-
 template <class F>
 constexpr TileFns tile_fns() {
-  TileFns fns{tile<F, double>, tile<F, float>, tile<F, float>, nullptr};
-  if constexpr (requires { &F::for_bf16; }) fns.bf16 = tile<ForBf16<F>, float>;
+  TileFns fns{tile<F, double>, tile<F, float>, tile<typename InBf16<F>::type, float>, nullptr};
   if constexpr (detail::TakesIntegers<F>) fns.i64 = tile<F, std::int64_t>;
   return fns;
 }
