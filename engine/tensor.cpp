@@ -36,6 +36,8 @@ const std::shared_ptr<Node>& current_node(const Tensor& t, const TensorImpl& imp
 void convert_itself(const Tensor& t, TensorImpl& impl, DType dtype) {
   check(!impl.was_converted, "cached_to: only the values in ", to_string(impl.dtype),
         " were kept, got a request for ", to_string(dtype));
+  constexpr std::int64_t kLarge = std::int64_t{1} << 22;
+  const std::int64_t old_bytes = t.byte_count();
   {
     const Tensor converted = t.detach().to(dtype);
     impl.storage = converted.storage();
@@ -44,7 +46,8 @@ void convert_itself(const Tensor& t, TensorImpl& impl, DType dtype) {
     impl.dtype = dtype;
     impl.was_converted = true;
   }
-  if (t.device().is_cpu()) release_cached_memory();  // or the old values would stay in the cache
+  // Tensors to come reuse small blocks; large ones would stay in the cache.
+  if (old_bytes >= kLarge && t.device().is_cpu()) release_cached_memory();
 }
 
 }  // namespace
