@@ -17,14 +17,21 @@
 #include "ops/common/cpu/tiles_amx.h"
 #elif defined(FOVEA_ISA_amx_twin)
 #include "ops/common/cpu/tiles_twin.h"
-#else
-namespace fovea::ops::cpu::FOVEA_ISA {
-class Tiles {};
-class TileSession {};
-}  // namespace fovea::ops::cpu::FOVEA_ISA
 #endif
 
 namespace fovea::ops::cpu::FOVEA_ISA {
+
+/// The registers, and what exists on a thread while it uses them.
+#if defined(FOVEA_ISA_amx)
+using TileRegisters = AmxTiles;
+using TileSession = AmxSession;
+#elif defined(FOVEA_ISA_amx_twin)
+using TileRegisters = TwinTiles;
+using TileSession = PlainArithmetic;
+#else
+struct TileRegisters {};
+using TileSession = PlainArithmetic;
+#endif
 
 /// Rows, columns and pairs along the depth of a tile.
 inline constexpr std::int64_t kTileSide = 16;
@@ -107,11 +114,11 @@ inline void multiply_tiles(const BlockProduct<E>& p, const Beside& beside) {
 template <class E, class Beside>
 inline void multiply_block(const BlockProduct<E>& p, const Beside& beside) {
   if (p.rows > kTileSide) {
-    if (p.columns > kTileSide) return multiply_tiles<Tiles, 2, 2>(p, beside);
-    return multiply_tiles<Tiles, 2, 1>(p, beside);
+    if (p.columns > kTileSide) return multiply_tiles<TileRegisters, 2, 2>(p, beside);
+    return multiply_tiles<TileRegisters, 2, 1>(p, beside);
   }
-  if (p.columns > kTileSide) return multiply_tiles<Tiles, 1, 2>(p, beside);
-  multiply_tiles<Tiles, 1, 1>(p, beside);
+  if (p.columns > kTileSide) return multiply_tiles<TileRegisters, 1, 2>(p, beside);
+  multiply_tiles<TileRegisters, 1, 1>(p, beside);
 }
 template <class E>
 inline void multiply_block(const BlockProduct<E>& p) {

@@ -8,9 +8,9 @@
 namespace fovea::ops::cpu::FOVEA_ISA {
 
 /// While it is alive, the registers of this thread are tiles of 16 rows of 64 bytes.
-class TileSession {
+class AmxSession {
  public:
-  TileSession() {
+  AmxSession() {
     struct {
       std::uint8_t palette = 1, first_row = 0, reserved[14] = {};
       std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
@@ -19,14 +19,14 @@ class TileSession {
     static_assert(sizeof shape == 64);
     asm volatile("ldtilecfg %0" ::"m"(shape));
   }
-  ~TileSession() { asm volatile("tilerelease"); }
-  TileSession(const TileSession&) = delete;
-  TileSession& operator=(const TileSession&) = delete;
+  ~AmxSession() { asm volatile("tilerelease"); }
+  AmxSession(const AmxSession&) = delete;
+  AmxSession& operator=(const AmxSession&) = delete;
 };
 
 /// The eight registers. They belong to the thread: this object holds nothing. GCC 12 takes their
 /// numbers as text in its intrinsics, so the instructions are written out.
-class Tiles {
+class AmxTiles {
  public:
   template <int kTo>
   [[gnu::always_inline]] void clear() {

@@ -9,9 +9,7 @@
 
 namespace fovea::ops::cpu::FOVEA_ISA {
 
-struct TileSession {};
-
-class Tiles {
+class TwinTiles {
  public:
   template <int kTo>
   void clear() {
