@@ -8,8 +8,9 @@
 
 namespace fovea::ops {
 
+/// Of norms over the last axis.
 struct RowNormOptions {
-  double eps = 1e-6;
+  double eps = 1e-6;  ///< added to the variance, or to the mean square
   /// Of the result; by default that of x. From f32 to bf16 takes one pass.
   std::optional<DType> dtype = {};
 };
