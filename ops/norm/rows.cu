@@ -50,8 +50,9 @@ __global__ void layer_norm_kernel(LayerNormCall c) {
   const std::int64_t affine = row / c.shared * c.width;
   const A* const weight = static_cast<const A*>(c.weight) + affine;
   const A* const bias = kCentred ? static_cast<const A*>(c.bias) + affine : nullptr;
-  const auto [mean, rstd] =
+  const RowStatistics<A> of_row =
       c.knows_statistics ? known_row<A, kCentred>(c, row) : measure_row<T, N, kCentred>(c, x);
+  const A mean = of_row.mean, rstd = of_row.rstd;
   along_row<N>(c.width, [&](std::int64_t i) {
     const auto in = Items<N, T>::load(x + i);
     const auto w = Items<N, A>::load(weight + i);
