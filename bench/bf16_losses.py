@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How far training in bf16 strays from training in f32, in fovea and in PyTorch.
 
-    bench/bf16_losses.py OUT --data-dir DIR [--build build] [--steps 200] [--seeds 3]        needs torch and timm
+    bench/bf16_losses.py OUT --data-dir DIR [--build build] [--steps 200] [--seeds 3]   needs torch, torchvision, timm
 
 Both train the same small ViT on CIFAR-10 images without augmentation, with AdamW and a constant learning rate, once in
 f32 and once in bf16 (PyTorch: autocast) from the same weights on the same batches. Prints the mean and the largest
@@ -19,13 +19,14 @@ import torch
 import torch.nn.functional as F
 from timm.models.vision_transformer import VisionTransformer
 
+from timm_curve import MEAN, STD, read_cifar
+
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests/programs"))
 from formats import losses_of  # noqa: E402
 
 BATCH, RATE, DECAY = 64, 5e-4, 0.05
 SIZES = {"embed_dim": 96, "depth": 6, "num_heads": 3}
-MEAN, STD = (0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)
 
 
 def fovea(args, seed, precision):
@@ -43,11 +44,11 @@ def fovea(args, seed, precision):
     return losses_of(run)
 
 
-def read_cifar(folder):
-    raw = np.concatenate([np.fromfile(folder / f"data_batch_{i}.bin", np.uint8).reshape(-1, 3073) for i in range(1, 6)])
-    images = raw[:, 1:].reshape(-1, 3, 32, 32).astype(np.float32) / 255
-    images = (images - np.reshape(MEAN, (3, 1, 1))) / np.reshape(STD, (3, 1, 1))
-    return torch.from_numpy(images.astype(np.float32)), torch.from_numpy(raw[:, 0].astype(np.int64))
+def training_images(folder):
+    """Normalised images [N, 3, 32, 32] and labels."""
+    images, labels = read_cifar(folder, [f"data_batch_{i}.bin" for i in range(1, 6)])
+    images = (images / 255 - MEAN) / STD
+    return torch.from_numpy(images.transpose(0, 3, 1, 2).astype(np.float32)), torch.from_numpy(labels)
 
 
 def pytorch(args, images, labels, seed, precision):
@@ -79,9 +80,11 @@ def main():
     parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--seeds", type=int, default=3)
     args = parser.parse_args()
+    if not (args.data_dir / "data_batch_1.bin").exists():
+        parser.error(f"--data-dir {args.data_dir}: no data_batch_1.bin of CIFAR-10 lies there")
     args.out.mkdir(parents=True, exist_ok=True)
     torch.set_num_threads(1)
-    images, labels = read_cifar(args.data_dir)
+    images, labels = training_images(args.data_dir)
     sides = {"fovea": lambda seed, precision: fovea(args, seed, precision),
              "PyTorch": lambda seed, precision: pytorch(args, images, labels, seed, precision)}
     losses, rows = {}, {}

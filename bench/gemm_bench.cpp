@@ -11,7 +11,7 @@
 //                                                  and result c as raw files: "saved"
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
+#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <iomanip>
@@ -163,17 +163,22 @@ void serve() {
   }
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  const std::vector<std::string> args(argv + 1, argv + argc);
+void run(const std::vector<std::string>& args) {
   if (!args.empty()) fovea::set_num_threads(std::stoi(args[0]));
   std::cout << "isa " << to_string(fovea::cpu_isa()) << ", " << fovea::num_threads() << " threads"
             << std::endl;
-  if (args.size() > 1 && args[1] == "serve") {
-    serve();
-  } else {
-    print_table(args.size() > 1 ? std::stoi(args[1]) : 7,
-                fovea::parse_dtype(args.size() > 2 ? args[2] : "f32"));
+  if (args.size() > 1 && args[1] == "serve") return serve();
+  print_table(args.size() > 1 ? std::stoi(args[1]) : 7,
+              fovea::parse_dtype(args.size() > 2 ? args[2] : "f32"));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    run({argv + 1, argv + argc});
+  } catch (const std::exception& error) {
+    std::cerr << "error: " << error.what() << '\n';
+    return 2;
   }
 }

@@ -39,7 +39,7 @@ struct TensorImpl {
   Tensor converted;  ///< the cached result of cached_to(), for the version next to it
   std::uint64_t converted_version = 0;
   bool has_single_copy = false;  ///< keep_single_copy(): cached_to() converts the tensor itself
-  bool was_converted = false;
+  bool was_converted = false;    ///< it has done so
 };
 
 /// Gives a view that is behind its base the node that reads its part of it (engine/in_place.cpp).

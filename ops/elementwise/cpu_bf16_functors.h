@@ -6,40 +6,37 @@
 
 namespace fovea::ops::cpu::FOVEA_ISA {
 
+/// y = x factor(x).
+template <float (*kFactor)(float)>
+struct ScaledInput {
+  float operator()(float x) const { return x * kFactor(x); }
+};
+/// dx = dy slope(x).
+template <float (*kSlope)(float)>
+struct ScaledGradient {
+  float operator()(float x, float dy) const { return dy * kSlope(x); }
+};
+
 /// The functor that computes F for results in bf16: F itself, or one named here.
 template <class F>
 struct InBf16 {
   using type = F;
 };
-
-struct ShortGelu {
-  float operator()(float x) const { return x * detail::math::short_normal_cdf(x); }
-};
-struct ShortGeluGrad {
-  float operator()(float x, float dy) const { return dy * detail::math::short_gelu_slope(x); }
-};
-struct ShortGeluTanh {
-  float operator()(float x) const { return x * detail::math::short_tanh_cdf(x); }
-};
-struct ShortGeluTanhGrad {
-  float operator()(float x, float dy) const { return dy * detail::math::short_gelu_tanh_slope(x); }
-};
-
 template <>
 struct InBf16<detail::Gelu> {
-  using type = ShortGelu;
+  using type = ScaledInput<detail::math::short_normal_cdf>;
 };
 template <>
 struct InBf16<detail::GeluGrad> {
-  using type = ShortGeluGrad;
+  using type = ScaledGradient<detail::math::short_gelu_slope>;
 };
 template <>
 struct InBf16<detail::GeluTanh> {
-  using type = ShortGeluTanh;
+  using type = ScaledInput<detail::math::short_tanh_cdf>;
 };
 template <>
 struct InBf16<detail::GeluTanhGrad> {
-  using type = ShortGeluTanhGrad;
+  using type = ScaledGradient<detail::math::short_gelu_tanh_slope>;
 };
 
 }  // namespace fovea::ops::cpu::FOVEA_ISA

@@ -235,6 +235,24 @@ bool emulates_amx() {
          !processor_has_amx() && __builtin_cpu_supports("avx512bf16") != 0;
 }
 
+void check_same_products(Isa isa, Isa twin) {
+  for (const auto& [k, draw] : {std::pair{512, &near_one},
+                                {512, &any_bits},
+                                {512, &tiny},
+                                {2, &subnormal_or_large},
+                                {3, &one_or_infinity}}) {
+    const Product p({420, 384, k}, 2, draw);
+    CHECK(differences(p.on(isa), p.on(twin)) == 0);
+  }
+}
+
+void check_same_rounding(Isa isa, Isa twin) {
+  for (const auto draw : {&near_one, &any_bits, &tiny}) {
+    const Product p({420, 389, 3}, 7, draw);
+    CHECK(differences(p.rounded(isa, 0.75), p.rounded(twin, 0.75)) == 0);
+  }
+}
+
 void check_same_attention(Isa isa, Isa twin) {
   for (const auto& [queries, keys, width] :
        {std::array<std::int64_t, 3>{65, 65, 64}, {37, 601, 25}, {150, 1, 16}, {1, 300, 7}}) {
@@ -268,14 +286,7 @@ TEST_CASE("a twin multiplies as the model of its instruction" * doctest::skip(tw
 TEST_CASE("v4bf16 has the bits of its twin over 10^8 pairs" *
           doctest::skip(lacks_both(Isa::v4bf16, Isa::v4bf16_twin)) *
           doctest::description("needs AVX-512 BF16 on AMD")) {
-  for (const auto& [k, draw] : {std::pair{512, &near_one},
-                                {512, &any_bits},
-                                {512, &tiny},
-                                {2, &subnormal_or_large},
-                                {3, &one_or_infinity}}) {
-    const Product p({420, 384, k}, 2, draw);
-    CHECK(differences(p.on(Isa::v4bf16), p.on(Isa::v4bf16_twin)) == 0);
-  }
+  check_same_products(Isa::v4bf16, Isa::v4bf16_twin);
 }
 
 TEST_CASE("results that would be subnormal in bf16 are zero" * doctest::skip(twins().empty())) {
@@ -294,23 +305,18 @@ TEST_CASE("results that would be subnormal in bf16 are zero" * doctest::skip(twi
 
 TEST_CASE("v4bf16 rounds as its twin" * doctest::skip(lacks_both(Isa::v4bf16, Isa::v4bf16_twin)) *
           doctest::description("needs AVX-512 BF16 on AMD")) {
-  for (const auto draw : {&near_one, &any_bits, &tiny}) {
-    const Product p({420, 389, 3}, 7, draw);
-    CHECK(differences(p.rounded(Isa::v4bf16, 0.75), p.rounded(Isa::v4bf16_twin, 0.75)) == 0);
-  }
+  check_same_rounding(Isa::v4bf16, Isa::v4bf16_twin);
 }
 
 TEST_CASE("amx has the bits of its twin over 10^8 pairs" *
           doctest::skip(lacks_both(Isa::amx, Isa::amx_twin)) *
           doctest::description("needs AMX-BF16 and the kernel's permission")) {
-  for (const auto& [k, draw] : {std::pair{512, &near_one},
-                                {512, &any_bits},
-                                {512, &tiny},
-                                {2, &subnormal_or_large},
-                                {3, &one_or_infinity}}) {
-    const Product p({420, 384, k}, 2, draw);
-    CHECK(differences(p.on(Isa::amx), p.on(Isa::amx_twin)) == 0);
-  }
+  check_same_products(Isa::amx, Isa::amx_twin);
+}
+
+TEST_CASE("amx rounds as its twin" * doctest::skip(lacks_both(Isa::amx, Isa::amx_twin)) *
+          doctest::description("needs AMX-BF16 and the kernel's permission")) {
+  check_same_rounding(Isa::amx, Isa::amx_twin);
 }
 
 TEST_CASE("attention in v4bf16 has the bits of its twin" *

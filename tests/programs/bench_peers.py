@@ -7,10 +7,10 @@ Checks that all sides alternate, that ratios are those of the times, what rows s
 the model or are slow, and that no share of a product's rate is above 1. Needs no PyTorch.
 """
 import json
-import os
 import sys
 
 from checks import Checks, build_of
+from fake_peers import environment_of, fake_python, write_program
 
 # A ViT of one block, and its parameters: patches, tokens, norms, qkv, projection, MLP, head.
 MODEL = ["--model", "vit_tiny_patch4_32", "--patch-size", 8, "--depth", 1, "--embed-dim", 16, "--num-heads", 2,
@@ -18,11 +18,7 @@ MODEL = ["--model", "vit_tiny_patch4_32", "--patch-size", 8, "--depth", 1, "--em
 PARAMETERS = (192 + 1) * 16 + 16 + 17 * 16 + 3 * 2 * 16 + 17 * 48 + 17 * 16 + 17 * 64 + 65 * 16 + 17 * 10
 REPS = 3
 
-FAKE = f'''#!{sys.executable}
-import json, os, sys
-
-kind = sys.argv[2]
-seconds = {{"eager": 8.0, "compile": 4.0, "openvino": 2.0, "onnxruntime": 1.0}}[kind]
+FAKE = fake_python(f'''seconds = {{"eager": 8.0, "compile": 4.0, "openvino": 2.0, "onnxruntime": 1.0}}[kind]
 answers = {{
     "info": {{"name": "fake " + kind, "about": "no kernels", "libraries": {{"f32": "Slow BLAS 1.0", "bf16": "Slow BLAS 2.0"}}}},
     "gemm": {{"gflops": 0.25 if kind == "eager" else 1e9}},
@@ -32,13 +28,7 @@ answers = {{
 if kind == "openvino":
     answers["info"] = {{"lacks": "openvino is not installed"}}
 if kind == "onnxruntime":
-    answers["setup"] = {{"lacks": "not exported"}}
-with open(os.environ["FAKE_LOG"], "a") as log:
-    for line in sys.stdin:
-        command = json.loads(line)["cmd"]
-        print(kind, command, file=log, flush=True)
-        print(json.dumps(answers[command]), flush=True)
-'''
+    answers["setup"] = {{"lacks": "not exported"}}''')
 
 
 class Bench:
@@ -46,11 +36,7 @@ class Bench:
 
     def __init__(self, checks, python, *flags):
         log, rows = checks.folder / "commands.txt", checks.folder / "rows.json"
-        log.write_text("")
-        program = checks.folder / "python"
-        program.write_text(python)
-        program.chmod(0o755)
-        environment = {**os.environ, "FOVEA_PEER_PYTHON": str(program), "FAKE_LOG": str(log)}
+        environment = environment_of(write_program(checks.folder / "python", python), log)
         self.done = checks.run("fovea_bench", *MODEL, "--batch-size", 2, "--reps", REPS, "--threads", 1, "--ceiling", 64,
                                "--peer", "--json", rows, *flags, env=environment, text=True)
         self.lines = self.done.stdout.splitlines()

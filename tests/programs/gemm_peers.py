@@ -7,10 +7,10 @@ Checks that the sides take turns, that ratios and rates are those of the times, 
 missing or compute something else. Needs neither PyTorch nor oneDNN, and no build.
 """
 import json
-import os
 import sys
 
 from checks import ROOT, Checks, build_of
+from fake_peers import environment_of, fake_python, write_program
 
 TURNS = 2
 FC1_FLOPS = 2 * 6304 * 192 * 768
@@ -28,22 +28,12 @@ with open(os.environ["FAKE_LOG"], "a") as log:
 
 def peer(missing="", unable="", wrong=""):
     """A Python whose peers answer bench/peer.py's commands; some are missing, unable to multiply, or wrong."""
-    return f'''#!{sys.executable}
-import json, os, sys
-
-kind = sys.argv[2]
-answers = {{
+    return fake_python(f'''answers = {{
     "info": {{"lacks": "not installed"}} if kind == {missing!r} else {{"name": "fake " + kind, "about": "no kernels"}},
     "setup": {{"lacks": "no kernel"}} if kind == {unable!r} else {{"parameters": 0}},
     "agreement": {{"error": float("nan") if kind == {wrong!r} else 0.5, "tolerance": 0.5}},
     "rep": {{"seconds": {{"onednn": 0.08, "linear": 0.16, "packed": 0.32}}[kind]}},
-}}
-with open(os.environ["FAKE_LOG"], "a") as log:
-    for line in sys.stdin:
-        command = json.loads(line)["cmd"]
-        print(kind, command, file=log, flush=True)
-        print(json.dumps(answers[command]), flush=True)
-'''
+}}''')
 
 
 class Bench:
@@ -51,13 +41,10 @@ class Bench:
 
     def __init__(self, checks, python, only, *flags):
         log, table = checks.folder / "commands.txt", checks.folder / "table.json"
-        log.write_text("")
         table.unlink(missing_ok=True)
-        for name, text in ("ours", OURS), ("python", python):
-            (checks.folder / name).write_text(text)
-            (checks.folder / name).chmod(0o755)
-        environment = {**os.environ, "FOVEA_PEER_PYTHON": str(checks.folder / "python"), "FAKE_LOG": str(log)}
-        self.done = checks.execute([sys.executable, str(ROOT / "bench/gemm_bench.py"), str(checks.folder / "ours"), "--rounds",
+        ours = write_program(checks.folder / "ours", OURS)
+        environment = environment_of(write_program(checks.folder / "python", python), log)
+        self.done = checks.execute([sys.executable, str(ROOT / "bench/gemm_bench.py"), str(ours), "--rounds",
                                     str(TURNS), "--only", only, "--json", str(table), *flags], env=environment, text=True)
         self.table = json.loads(table.read_text()) if table.exists() else None
         self.rows = {row["product"]: row for row in self.table["products"]} if self.table else {}
