@@ -47,7 +47,7 @@ template <int kWidth, class E, class T>
                                                  std::int64_t valid, E* dst) {
   constexpr int kLanes32 = kLanes<float>, kVectors = (kWidth + kLanes32 - 1) / kLanes32;
   if constexpr (std::is_same_v<E, Bf16Pair>) {
-    if (valid >= kVectors * kLanes32) {
+    if (valid >= kVectors * kLanes32) {  // two rows in whole vectors, the last stored in part
       using Halves = Vector<std::uint16_t, kVectorBytes / 2>;
       for (int i = 0; i < kWidth; i += kLanes32) {
         const auto low = load<Halves>(&src[i].bits);
