@@ -25,10 +25,8 @@ struct TileTarget {
 /// Whether the tile can be stored directly from the registers.
 template <class E, class T>
 bool is_plain(const GemmCall& call, const TileTarget<T>& t) {
-  if (sizeof(T) != sizeof(float) || t.rows != kMr<E> ||
-      (t.cols != kNr<E> && t.cols != kLanes<float>)) {
-    return false;
-  }
+  if (t.rows != kMr<E> || (t.cols != kNr<E> && t.cols != kLanes<float>)) return false;
+  if (!std::is_same_v<T, float> && !(t.first && t.last)) return false;
   return call.alpha == 1 && call.bias_kind != GemmBias::per_row &&
          !(t.last && call.activation != GemmActivation::none);
 }

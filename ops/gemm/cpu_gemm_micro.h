@@ -45,12 +45,13 @@ enum class Reads { packed, rows, columns };
 
 inline constexpr std::int64_t kAhead = 24;  // k between a prefetch and the use of its data
 
-/// The destination of a tile: rows `stride` apart.
+/// The destination of a tile: rows `stride` apart. T is C's type.
+template <class T>
 struct TileOutput {
-  float* c;
+  T* c;
   std::int64_t stride;
-  const float* addend;  ///< laid out as c, possibly c itself, or null
-  const float* bias;    ///< one value per column, or null
+  const T* addend;    ///< laid out as c, possibly c itself, or null
+  const float* bias;  ///< one value per column, or null
 };
 
 /// Walks a panel along k. For row-strided panels one base pointer serves three rows: base, base +
@@ -64,9 +65,13 @@ class PanelWalk {
 #pragma GCC unroll 8
     for (int g = 0; g < kGroups; ++g) third_[g] = panel.data + 3 * g * row_;
   }
-  E operator[](int i) const { return kApart ? third_[i / 3][i % 3 * row_] : third_[0][i]; }
+  E operator[](int i) const {
+    return load_step(kApart ? third_[i / 3] + i % 3 * row_ : third_[0] + i);
+  }
   /// The same element, for the second vector of columns.
-  E again(int i) const { return !kApart && loads_scalar_twice(i) ? twin_[i] : (*this)[i]; }
+  E again(int i) const {
+    return !kApart && loads_scalar_twice(i) ? load_step(twin_ + i) : (*this)[i];
+  }
   void next() {
     if (!kApart) twin_ += step_;
     if (kReads == Reads::columns)
@@ -108,8 +113,9 @@ template <int kRows, int kCols, Reads kReads, class E>
 }
 
 /// A tile of C from a panel of A and a strip of B.
-template <int kRows, int kCols, Reads kReads = Reads::packed, class E>
-void multiply_tile(std::int64_t depth, const Panel<E>& panel, const E* b, const TileOutput& out) {
+template <int kRows, int kCols, Reads kReads = Reads::packed, class E, class T>
+void multiply_tile(std::int64_t depth, const Panel<E>& panel, const E* b,
+                   const TileOutput<T>& out) {
   Vec sum[kRows][kCols] = {};
   add_products<kRows, kCols, kReads>(depth, panel, b, sum);
   if (out.bias != nullptr) {
@@ -136,18 +142,18 @@ void multiply_tile(std::int64_t depth, const Panel<E>& panel, const E* b, const 
 }
 
 /// Runs the smallest kernel that covers `cols` columns, for a whole panel in place.
-template <Reads kReads, class E>
+template <Reads kReads, class E, class T>
 inline void multiply_tile_in_place(std::int64_t depth, const Panel<E>& a, const E* b,
-                                   std::int64_t cols, const TileOutput& out) {
+                                   std::int64_t cols, const TileOutput<T>& out) {
   if (cols > kLanes<float>) return multiply_tile<kMr<E>, 2, kReads>(depth, a, b, out);
   multiply_tile<kMr<E>, 1, kReads>(depth, a, b, out);
 }
 
 /// Runs the smallest kernel that covers `rows` rows and `cols` columns; panels in place are always
 /// whole.
-template <class E>
+template <class E, class T>
 inline void multiply_tile(std::int64_t depth, const Panel<E>& a, const E* b, std::int64_t rows,
-                          std::int64_t cols, const TileOutput& out) {
+                          std::int64_t cols, const TileOutput<T>& out) {
   constexpr int kTwoThirds = (2 * kMr<E> + 2) / 3, kThird = (kMr<E> + 2) / 3;
   if (a.row != 1) return multiply_tile_in_place<Reads::rows>(depth, a, b, cols, out);
   if constexpr (kPerStep<E> == 1) {

@@ -59,9 +59,16 @@ inline constexpr std::int64_t kMinPacked = 1 << 15;  // elements that justify wa
 /// faster.
 inline constexpr std::int64_t kBadStride = 1024;
 inline constexpr std::int64_t kBadColumnStride = kVectorRows >= 14 ? kBadStride : 256;
-/// Tall panels of row-contiguous A are read in place only if B has few columns: each k touches a
-/// cache line per row, which is slower than packing once. Short panels are always read in place.
-inline constexpr std::int64_t kFewColumns = kLanes<float> == 16 ? 127 : INT64_MAX;
+/// Tall panels of row-contiguous f32 are read in place only if B has few columns: each k touches a
+/// cache line per row, which is slower than packing once. Short panels are always read in place,
+/// and so are pairs, of which a line holds twice as many k.
+template <class E>
+inline constexpr std::int64_t kFewColumns =
+    std::is_same_v<E, float>&& kVectorRows >= 14 ? 127 : INT64_MAX;
+
+/// The type of operands that can be read in place as E.
+template <class E>
+inline constexpr DType kOperand = std::is_same_v<E, Bf16Pair> ? DType::bf16 : DType::f32;
 
 /// One matrix of the batch and its tiling, which depends on the sizes alone.
 template <class E>
@@ -78,10 +85,12 @@ struct TiledGemm {
   [[nodiscard]] std::int64_t k_of(std::int64_t block) const { return block * depth * kPerStep<E>; }
   /// Whether whole panels of A are read in place, row by row or column by column.
   [[nodiscard]] bool reads_rows() const {
-    if constexpr (kInTiles<E>)  // whole steps of whole pairs
-      return call.a.col == 1 && call.a.row % 2 == 0 && call.k == steps<E>(call.k) * kPerStep<E>;
-    return kPerStep<E> == 1 && call.a.dtype == DType::f32 && call.a.col == 1 && call.a.row > 1 &&
-           call.a.row % kBadStride != 0 && call.n <= kFewColumns;
+    if (call.a.dtype != kOperand<E> || call.a.col != 1) return false;
+    const bool has_whole_steps = call.k == steps<E>(call.k) * kPerStep<E>;
+    if (!has_whole_steps || call.a.row % kPerStep<E> != 0) return false;
+    if constexpr (kInTiles<E>) return true;
+    const std::int64_t stride = call.a.row / kPerStep<E>;
+    return stride > 1 && stride % kBadStride != 0 && call.n <= kFewColumns<E>;
   }
   [[nodiscard]] bool reads_columns() const {
     return kPerStep<E> == 1 && call.a.dtype == DType::f32 && call.a.row == 1 && call.a.col > 1 &&
@@ -89,9 +98,10 @@ struct TiledGemm {
   }
   [[nodiscard]] Panel<E> panel_in_place(std::int64_t block, std::int64_t row) const {
     const std::int64_t offset = a + row * call.a.row + k_of(block) * call.a.col;
-    if constexpr (kInTiles<E>) {
+    if constexpr (std::is_same_v<E, Bf16Pair>) {
       const auto* at = static_cast<const bf16*>(call.a.data) + offset;
-      return {reinterpret_cast<const E*>(at), call.a.row / kPerStep<E>, kTileSide};
+      return {reinterpret_cast<const E*>(at), call.a.row / kPerStep<E>,
+              kInTiles<E> ? kTileSide : 1};
     }
     return {static_cast<const E*>(call.a.data) + offset, call.a.row, call.a.col};
   }
@@ -272,14 +282,13 @@ class FinishedTile {
 
   void multiply(std::int64_t depth, const Panel<E>& a, const E* b, const TileTarget<T>& t) {
     if (is_plain<E>(call_, t)) {
-      auto* c = reinterpret_cast<float*>(t.c);
-      const auto* addend = reinterpret_cast<const float*>(t.addend);
-      multiply_tile(depth, a, b, t.rows, t.cols,
-                    {c, t.c_stride, t.first ? addend : c, t.first ? t.bias : nullptr});
-      return;
+      const TileOutput<T> out{t.c, t.c_stride, t.first ? t.addend : t.c,
+                              t.first ? t.bias : nullptr};
+      return multiply_tile(depth, a, b, t.rows, t.cols, out);
     }
     alignas(64) float tile[kMr<E> * kNr<E>];
-    multiply_tile(depth, a, b, t.rows, t.cols, {tile, kNr<E>, nullptr, nullptr});
+    const TileOutput<float> sums{tile, kNr<E>, nullptr, nullptr};
+    multiply_tile(depth, a, b, t.rows, t.cols, sums);
     finish_rows<E>(call_, t, tile, 0, t.rows);
   }
 

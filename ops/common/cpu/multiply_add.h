@@ -49,6 +49,13 @@ template <class E>
 constexpr std::int64_t steps(std::int64_t count) {
   return ceil_div(count, kPerStep<E> * kStepsAtOnce<E>) * kStepsAtOnce<E>;
 }
+/// The E at p, which may be memory of bf16.
+template <class E>
+[[gnu::always_inline]] inline E load_step(const E* p) {
+  E e;
+  __builtin_memcpy(&e, p, sizeof e);
+  return e;
+}
 /// A vector of E.
 template <class E, int kBytes = kVectorBytes>
 using Words = Vector<std::conditional_t<std::is_same_v<E, Bf16Pair>, std::uint32_t, E>, kBytes>;
