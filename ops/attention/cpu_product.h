@@ -47,11 +47,25 @@ template <int kBytes, int kRows, int kVectors, class E, class V>
   [[maybe_unused]] const Arithmetic<E> arithmetic;
   for (std::int64_t k = 0; k < p.depth; ++k, a += p.a_column, b += p.b.pitch) {
     Words<E, kBytes> bk[kVectors];
+#pragma GCC unroll 4
     for (int j = 0; j < kVectors; ++j) bk[j] = load_words<kBytes>(b + j * kWidth);
+#pragma GCC unroll 8
     for (int i = 0; i < kRows; ++i) {
       const E aik = a[i * p.a_row];
+#pragma GCC unroll 4
       for (int j = 0; j < kVectors; ++j) sum[i][j] = add_product(sum[i][j], aik, bk[j]);
     }
+  }
+}
+
+/// Calls f(i, j) for each vector of a tile. The loops are unrolled before the compiler decides what
+/// stays in registers.
+template <int kRows, int kVectors, class F>
+[[gnu::always_inline]] inline void for_each_vector(const F& f) {
+#pragma GCC unroll 8
+  for (int i = 0; i < kRows; ++i) {
+#pragma GCC unroll 4
+    for (int j = 0; j < kVectors; ++j) f(i, j);
   }
 }
 
@@ -62,18 +76,13 @@ inline void product_block(const TileProduct<E>& p, std::int64_t row, std::int64_
   using V = Vector<A, kBytes>;
   constexpr int kWidth = kBytes / static_cast<int>(sizeof(A));
   V sum[kRows][kVectors];
-  A* c = p.c.row(row) + column;
-  for (int i = 0; i < kRows; ++i)
-    for (int j = 0; j < kVectors; ++j)
-      sum[i][j] = p.add ? load<V>(c + i * p.c.pitch + j * kWidth) : V{};
-
+  A* const c = p.c.row(row) + column;
+  const auto at = [&](int i, int j) { return c + i * p.c.pitch + j * kWidth; };
+  for_each_vector<kRows, kVectors>(
+      [&](int i, int j) { sum[i][j] = p.add ? load<V>(at(i, j)) : V{}; });
   add_products<kBytes>(p, p.a + row * p.a_row, p.b.data + column, sum);
-  if (p.scale != 1) {
-    for (int i = 0; i < kRows; ++i)
-      for (int j = 0; j < kVectors; ++j) sum[i][j] *= p.scale;
-  }
-  for (int i = 0; i < kRows; ++i)
-    for (int j = 0; j < kVectors; ++j) store(c + i * p.c.pitch + j * kWidth, sum[i][j]);
+  if (p.scale != 1) for_each_vector<kRows, kVectors>([&](int i, int j) { sum[i][j] *= p.scale; });
+  for_each_vector<kRows, kVectors>([&](int i, int j) { store(at(i, j), sum[i][j]); });
 }
 
 /// Processes rows in blocks of kRows, then of 4, 2 and 1.
