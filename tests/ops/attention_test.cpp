@@ -266,6 +266,22 @@ TEST_CASE("scores of 1e4 keep value and gradient exact to f32") {
   }
 }
 
+TEST_CASE("attention of two keys in f32 is exact to 3 ulp and three roundings") {
+  Values differences;
+  for (double x = 0; x > -87; x -= 0.00137) differences.push_back(static_cast<float>(x));
+  const auto queries = static_cast<std::int64_t>(differences.size());
+  const Tensor q = from_values({1, 1, queries, 1}, differences);
+  const Tensor keys = from_values({1, 1, 2, 1}, {0, 1});
+  const Values got = ops::attention(q, keys, keys).to_vector();
+  double worst = 0;
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    const double exact = 1 / (1 + std::exp(-differences[i]));
+    worst = std::max(worst, std::abs(got[i] - exact) / exact);
+  }
+  // The exponential; then the sum, its inverse and the product with it.
+  CHECK(worst < 3 * std::ldexp(1, -23) + 3 * std::ldexp(1, -24));
+}
+
 TEST_CASE("where each query sees one key alone, no gradient reaches queries, keys and bias") {
   for (const std::int64_t keys : {1, 70, 700}) {
     for (const DType dtype : {DType::f64, DType::f32}) {
