@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "apps/common/cli.h"
+#include "apps/common/computing.h"
 #include "apps/common/launch.h"
 #include "apps/common/progress_line.h"
 #include "engine/base/notices.h"
@@ -226,6 +227,7 @@ int audit_in(Communicator& processes, const AuditRequest& request) {
   line.print(concat("auditing ", request.run.folder.string(), " from step ", plan.from.step, " to ",
                     plan.last));
   print_notices(plan.notices, line);
+  start_computing(config.run.device);
   if (differs(config, plan, processes, line)) {
     line.print(
         "note: the bits also depend on the build, the device and the instruction set (FOVEA_ISA)");

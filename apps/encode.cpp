@@ -1,5 +1,6 @@
 // encode: writes a VAE's latents of a data set as one file, for train_diffusion.
 #include "apps/common/cli.h"
+#include "apps/common/computing.h"
 #include "apps/common/launch.h"
 #include "apps/common/progress_line.h"
 #include "apps/common/signals.h"
@@ -8,7 +9,6 @@
 #include "apps/encoding.h"
 #include "engine/base/text.h"
 #include "engine/comm/local_device.h"
-#include "engine/device.h"
 #include "engine/parallel.h"
 #include "train/run/weights_info.h"
 #include "train/tasks/kept_vae.h"
@@ -56,7 +56,7 @@ int encode_in(Communicator& processes, int argc, char** argv) {
   barrier(processes);  // so that none of them takes the finished file for an earlier one
   if (request.threads > 0) set_num_threads(static_cast<int>(request.threads));
   const Device device = local_device(parse_device(request.device), processes);
-  require_device(device);
+  start_computing(device);
   ProgressLine line(1);
   if (request.verify_data) return verify_data({{"", *open_images(request, line)}}, processes);
   const LoadedVae vae = load_vae(request.vae, {DType::f32, device});

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/common/cli.h"
+#include "apps/common/computing.h"
 #include "apps/common/launch.h"
 #include "apps/common/loading.h"
 #include "apps/common/progress_line.h"
@@ -50,7 +51,7 @@ LoadedModel make_untrained(const InspectRequest& request) {
   made.weights = "untrained, seed " + std::to_string(request.seed);
   load.images->apply(made.info);
   const Device device = parse_device(load.device);
-  require_device(device);
+  start_computing(device);
   made.model = make_model(load.model, json::parse(model_settings(load)),
                           static_cast<std::uint64_t>(request.seed), {DType::f32, device});
   return made;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "apps/common/cli.h"
+#include "apps/common/computing.h"
 #include "apps/common/launch.h"
 #include "apps/common/progress_line.h"
 #include "apps/measure_request.h"
@@ -52,7 +53,7 @@ MeasuringNetwork open_classifier(const MeasureRequest& request, ProgressLine& li
 
 MeasuringNetwork open_inception(const MeasureRequest& request) {
   const Device device = parse_device(request.load.device);
-  require_device(device);
+  start_computing(device);
   return {{}, inception_space(request.inception, request.protocol, device)};
 }
 

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/common/cli.h"
+#include "apps/common/computing.h"
 #include "apps/common/graph_file.h"
 #include "apps/common/named_model.h"
 #include "engine/base/json.h"
@@ -49,7 +50,7 @@ int summary(int argc, char** argv) {
   check_usage(names.size() == 1, "summary: got ", names.size(),
               " models, expected one: a name, a run directory, a hub folder or a weights file");
   const Device device = parse_device(request.device);
-  require_device(device);
+  start_computing(device);
   json overrides = request.settings.overrides();
   if (!request.classes.empty()) {
     overrides["num_classes"] = parse_config_value(request.classes);

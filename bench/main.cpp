@@ -14,6 +14,7 @@
 
 #include "apps/common/app.h"
 #include "apps/common/cli.h"
+#include "apps/common/computing.h"
 #include "apps/common/launch.h"
 #include "apps/common/named_model.h"
 #include "bench/median.h"
@@ -266,6 +267,8 @@ int run_bench(const BenchOptions& options, Communicator& processes, const std::s
   if (options.threads > 0) set_num_threads(static_cast<int>(options.threads));
   if (!options.memory_of.empty()) return print_peak(options);
   if (options.turns) return take_turns(options, processes);
+  const Device device = parse_device(options.device);
+  start_computing(device);
   if (options.processes > 1) {
     const std::vector<WorkloadSpec> specs = chosen(options);
     Peers peers = start_peers(options);
@@ -274,8 +277,6 @@ int run_bench(const BenchOptions& options, Communicator& processes, const std::s
     compare_processes(specs, how, self);
     return 0;
   }
-  const Device device = parse_device(options.device);
-  require_device(device);
   const std::vector<WorkloadSpec> specs = chosen(options);
   std::printf("%s, %d thread%s, instruction set %s\n", to_string(device).c_str(), num_threads(),
               num_threads() == 1 ? "" : "s", std::string(to_string(cpu_isa())).c_str());

@@ -144,6 +144,7 @@ const std::vector<Place> kPlaces = {
     {"::fork()", "data/sources/dense/nyu/child_process\\.cpp|tests/.*"},  // other threads may run
     {"mmap(",
      "tests/cuda/emulator/memory\\.cpp"},  // of a file that is cut short it ends the program
+    {"require_device(", "(engine|train|tests/cuda)/.*|apps/common/computing\\.cpp"},  // says more
     {"extern const Kernels kernels;",
      "ops/(kernels\\.cpp|table\\.cpp\\.in|CMakeLists\\.txt)|tests/ops/kernel_tables_test\\.cpp"},
 };

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "apps/common/computing.h"
 #include "data/geometry/evaluation_transform.h"
 #include "engine/base/error.h"
 #include "engine/base/files.h"
@@ -127,7 +128,7 @@ ModelRequest model_request(const LoadRequest& request, const Checkpoint& file) {
   settings.update(json::parse(model_settings(request)));
   wanted.settings = json_text(settings);
   const Device device = parse_device(request.device);
-  require_device(device);
+  start_computing(device);
   wanted.options = {DType::f32, device};
   return wanted;
 }

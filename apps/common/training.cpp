@@ -4,13 +4,13 @@
 #include <algorithm>
 
 #include "apps/common/cli.h"
+#include "apps/common/computing.h"
 #include "apps/common/console.h"
 #include "apps/common/launch.h"
 #include "apps/common/live_run.h"
 #include "apps/common/verification.h"
 #include "engine/base/text.h"
 #include "engine/comm/local_device.h"
-#include "engine/cpu_isa.h"
 #include "engine/parallel.h"
 #include "models/registry.h"
 #include "train/loop/evaluation_pass.h"
@@ -176,8 +176,6 @@ void add_notices(const TrainConfig& config, const Trainer& trainer, Notices& not
                      most = config.loop.max_steps;
   note_average(config, most > 0 ? std::min(most, steps) : steps, notices);
   notices.add_all(trainer.notices());
-  const std::string about_isa = isa_notice();
-  if (!about_isa.empty() && config.run.device.is_cpu()) notices.add(about_isa);
   const std::int64_t done = trainer.progress().finished_epochs;
   if (done < trainer.epochs()) return;
   notices.add("nothing left to train: ", done, " of ", trainer.epochs(),
@@ -187,7 +185,6 @@ void add_notices(const TrainConfig& config, const Trainer& trainer, Notices& not
 /// The GPUs of all processes join before anything is written.
 void join_devices(const TrainConfig& config, Communicator& processes) {
   if (processes.size() == 1 || config.request.eval) return;
-  require_device(config.run.device);
   processes.exchange_on_device({}, {}, config.run.device);
 }
 
@@ -223,6 +220,7 @@ int run_process(const TrainingProgram& program, const Launch& launch, int argc, 
     print_notices();
     return verify_data({{"train", *data.train}, {"test", *data.test}}, processes);
   }
+  start_computing(config.run.device);
   try {
     if (run.recipes_batch) fit_batch_to_images(config, *data.train, run.notices);
     if (config.request.auto_batch && run.state.empty())

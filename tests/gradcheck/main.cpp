@@ -9,6 +9,7 @@
 
 #include "apps/common/app.h"
 #include "apps/common/cli.h"
+#include "apps/common/computing.h"
 #include "tests/gradcheck/suite.h"
 
 using namespace fovea::tests;
@@ -77,7 +78,7 @@ int run(int argc, char** argv) {
   if (arguments.size() > 1) throw fovea::UsageError("gradcheck: expected at most one name");
   const std::string filter = arguments.empty() ? "" : arguments.front();
   checks.device = fovea::parse_device(device);
-  fovea::require_device(checks.device);
+  fovea::start_computing(checks.device);
   std::printf("%-20s %-30s %-30s %7s %9s %9s %9s\n", "op", "case", "shapes", "entries", "f64",
               "f32", "bf16");
   std::set<std::string> covered;

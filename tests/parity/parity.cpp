@@ -4,6 +4,7 @@
 
 #include "apps/common/app.h"
 #include "apps/common/cli.h"
+#include "apps/common/computing.h"
 #include "tests/parity/golden.h"
 
 namespace {
@@ -34,6 +35,7 @@ int parity(int argc, char** argv) {
   if (files.empty()) throw UsageError("parity: name at least one FILE");
 
   const golden::Options options{parse_device(device), golden::parse_precision(precision), dump};
+  start_computing(options.device);
   bool ok = true;
   for (const std::string& file : files) {
     const golden::Report report = golden::check_file(file, options);
