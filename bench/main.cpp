@@ -206,7 +206,7 @@ PeerResult result_of(const Rival& rival, const WorkloadSpec& spec, double images
   result.peak_mb = rival.peer->peak_mb(spec);
   if (spec.mode == "load") return result;
   result.products = rival.peer->products(spec.precision);
-  result.note = rival.peer->limit(spec.precision);
+  result.note = rival.peer->objection(spec.precision);
   return result;
 }
 
@@ -229,7 +229,7 @@ Result measure(const WorkloadSpec& spec, const BenchOptions& options, Peers& pee
 Peers start_peers(const BenchOptions& options) {
   Peers peers;
   for (const std::string& kind : peer_kinds(options)) {
-    peers.emplace_back(kind, parse_device(options.device), options.one_process);
+    peers.emplace_back(kind, parse_device(options.device), Peer::Options{options.one_process});
     std::printf("peer: %s\n", peers.back().about().c_str());
   }
   return peers;
@@ -248,8 +248,8 @@ std::map<std::string, double> measure_ceilings(const std::vector<WorkloadSpec>& 
     for (Peer& peer : peers) {
       const ProductRates& rates = peer.products(spec.precision);
       best = std::max({best, rates.ours, rates.theirs});
-      const std::string limit = peer.limit(spec.precision);
-      if (!limit.empty()) std::printf("note: %s: %s\n", peer.name().c_str(), limit.c_str());
+      const std::string objection = peer.objection(spec.precision);
+      if (!objection.empty()) std::printf("note: %s: %s\n", peer.name().c_str(), objection.c_str());
     }
     std::printf("ceiling: %.0f GFLOP/s (best %s GEMM of this run)\n", best, spec.precision.c_str());
   }
@@ -270,11 +270,10 @@ int run_bench(const BenchOptions& options, Communicator& processes, const std::s
   const Device device = parse_device(options.device);
   start_computing(device);
   if (options.processes > 1) {
-    const std::vector<WorkloadSpec> specs = chosen(options);
-    Peers peers = start_peers(options);
-    if (options.peer) static_cast<void>(measure_ceilings(specs, options, peers));  // and notes
+    check_usage(device.is_cpu(), "bench: got --processes and --device ", options.device,
+                ", expected the CPU, where processes are compared");
     const ProcessComparison how{options.processes, num_threads(), options.reps, options.peer};
-    compare_processes(specs, how, self);
+    compare_processes(chosen(options), how, self);
     return 0;
   }
   const std::vector<WorkloadSpec> specs = chosen(options);

@@ -23,14 +23,15 @@ std::string lack_of(const json& answer) { return answer.value("lacks", ""); }
 
 }  // namespace
 
-Peer::Peer(std::string kind, Device device, bool one_process)
-    : kind_(std::move(kind)), device_(device), one_process_(one_process) {
+Peer::Peer(std::string kind, Device device, Options options)
+    : kind_(std::move(kind)), device_(device), options_(options) {
   process_.emplace(kind_);
   const json info = process_->ask({{"cmd", "info"}, {"device", to_string(device_)}});
   missing_ = lack_of(info);
   name_ = info.value("name", kind_);
   about_ = info.value("about", "");
   libraries_ = info.value("libraries", json::object());
+  unlimited_ = info.value("unlimited", json::array());
 }
 
 std::string Peer::about() const {
@@ -46,7 +47,7 @@ bool Peer::is_for(const WorkloadSpec& spec) const {
 
 std::string Peer::set_up(const WorkloadSpec& spec, std::int64_t parameters) {
   if (!missing_.empty()) return missing_;
-  if (!one_process_) process_.emplace(kind_);
+  if (!options_.one_process) process_.emplace(kind_);
   const json answer = process_->ask(with_setup(spec));
   if (answer.contains("lacks")) return lack_of(answer);
   const auto theirs = answer["parameters"].get<std::int64_t>();
@@ -72,24 +73,25 @@ const ProductRates& Peer::products(const std::string& precision) {
   return products_[precision] = measure_products(precision);
 }
 
-std::string Peer::limit(const std::string& precision) {
+std::string Peer::objection(const std::string& precision) {
   const ProductRates& rates = products(precision);
-  if (!rates.is_slow()) return {};
-  const auto shown = [](double rate) { return std::to_string(std::lround(rate)); };
-  return libraries_.value(precision, "its library") + " multiplies " + precision + " at " +
-         shown(rates.theirs) + " of our " + shown(rates.ours) + " GFLOP/s";
+  const std::string library = libraries_.value(precision, "its library");
+  if (rates.is_slow()) {
+    return concat(library, " multiplies ", precision, " at ", std::lround(rates.theirs), " of our ",
+                  std::lround(rates.ours), " GFLOP/s");
+  }
+  const bool is_limited =
+      std::find(unlimited_.begin(), unlimited_.end(), precision) == unlimited_.end();
+  return is_limited ? "" : concat(library, " cannot be limited to ", peer_limit());
 }
 
 /// More turns are taken if the peer is slower, which may be chance on a busy machine.
 ProductRates Peer::measure_products(const std::string& precision) {
   ProductRates best;
   if (!missing_.empty()) return best;
-  const json command{{"cmd", "gemm"},
-                     {"n", kSide},
-                     {"precision", precision},
-                     {"threads", num_threads()},
-                     {"limited", peers_are_limited()},
-                     {"device", to_string(device_)}};
+  const json command{{"cmd", "gemm"},           {"n", kSide},
+                     {"precision", precision},  {"threads", num_threads()},
+                     {"limited", peer_limit()}, {"device", to_string(device_)}};
   const auto dtype = parse_name<DType>("precision", precision);
   for (int turn = 0; turn < 3 || (turn < 20 && best.is_slow()); ++turn) {
     const json answer = process_->ask(command);
@@ -104,7 +106,8 @@ json Peer::with_setup(const WorkloadSpec& spec) const {
   json command = json_of(spec);
   command["cmd"] = "setup";
   command["threads"] = num_threads();
-  command["limited"] = peers_are_limited();
+  command["processes"] = options_.processes;
+  command["limited"] = peer_limit();
   if (spec.mode == "load") command["folder"] = (photographs() / "jpeg").string();
   return command;
 }

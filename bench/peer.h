@@ -21,8 +21,12 @@ struct ProductRates {
 
 class Peer {
  public:
-  /// `kind` is one of the names in bench/peer.py. With `one_process`, one process runs all rows.
-  Peer(std::string kind, Device device, bool one_process);
+  struct Options {
+    bool one_process = false;    ///< runs all rows
+    std::int64_t processes = 1;  ///< of DistributedDataParallel
+  };
+  /// `kind` is one of the names in bench/peer.py.
+  Peer(std::string kind, Device device, Options options);
 
   /// "torch 2.15.0 eager".
   [[nodiscard]] const std::string& name() const { return name_; }
@@ -43,9 +47,9 @@ class Peer {
 
   /// Rates of both sides in that precision, measured at the first call: the best of several turns.
   [[nodiscard]] const ProductRates& products(const std::string& precision);
-  /// If its products of that precision are slow, their rate and the library that limits it; else
-  /// "".
-  [[nodiscard]] std::string limit(const std::string& precision);
+  /// What makes the comparison in that precision unfair, or "": products that are slow, with their
+  /// rate and the library that limits it, or a library that uses more than peer_limit().
+  [[nodiscard]] std::string objection(const std::string& precision);
 
  private:
   [[nodiscard]] nlohmann::json with_setup(const WorkloadSpec& spec) const;
@@ -53,8 +57,9 @@ class Peer {
 
   std::string kind_, name_, about_, missing_;
   Device device_;
-  bool one_process_;
+  Options options_;
   nlohmann::json libraries_;  ///< of its products, by precision
+  nlohmann::json unlimited_;  ///< precisions in which the library does not keep to peer_limit()
   std::optional<PeerProcess> process_;
   std::map<std::string, ProductRates> products_;
 };

@@ -5,10 +5,12 @@ benchmark can alternate: ours, a peer's repetition, another peer's, ours. The an
 first four is {"lacks": reason} if the peer is missing, has no such model or fails.
 
   {"cmd": "info", "device": }                   -> {"name": , "about": versions and kernels,
-                                                    "libraries": what multiplies, by precision}
+                                                    "libraries": what multiplies, by precision,
+                                                    "unlimited": precisions in which that uses more
+                                                    instructions than ONEDNN_MAX_CPU_ISA names}
   {"cmd": "gemm", "n": , "precision": , "threads": , "device": , "limited": } -> {"gflops": }
   {"cmd": "setup", "workload": , "mode": "train"|"infer"|"decode"|"load", "precision": "f32"|"bf16", "batch": ,
-   "threads": , "device": , "limited": whether to AVX2, "folder": of the loader's images, "config": settings of
+   "threads": , "device": , "limited": to which instructions or "", "folder": of the loader's images, "config": settings of
    a model that is not a standard workload's, "processes": of DistributedDataParallel, which share batch and
    threads}                                     -> {"parameters": }, the trained ones
   {"cmd": "setup", "mode": "product", ...}, a layer's product of bench/gemm_bench.py, see peers/products.py

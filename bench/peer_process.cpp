@@ -13,6 +13,26 @@
 namespace fovea::bench {
 namespace {
 
+/// How the libraries of PyTorch are limited to an instruction set: oneDNN, its own loops, and MKL.
+struct Limit {
+  std::string name, onednn, aten, mkl;
+};
+
+Limit limit_to(Isa isa) {
+  switch (instructions_of(isa)) {
+    case Isa::v2:
+      return {"SSE4.2", "SSE41", "default", "SSE4_2"};
+    case Isa::v4:
+      return {"AVX-512", "AVX512_CORE", "avx512", "AVX512"};
+    case Isa::v4bf16:
+      return {"AVX-512 BF16", "AVX512_CORE_BF16", "avx512", "AVX512_E3"};
+    case Isa::amx:
+      return {"AMX", "AVX512_CORE_AMX", "avx512", "AVX512_E4"};
+    default:
+      return {"AVX2", "AVX2", "avx2", "AVX2"};
+  }
+}
+
 std::filesystem::path peer_python() {
   const char* const python = std::getenv("FOVEA_PEER_PYTHON");
   return python != nullptr ? python : FOVEA_SOURCE_DIR "/.venv-peer/bin/python";
@@ -26,9 +46,11 @@ std::vector<std::string> command_of(const std::string& peer) {
       " is not executable; create it with bench/make_peer.sh, or set FOVEA_PEER_PYTHON to a Python "
       "with torch and timm");
   std::vector<std::string> command{"env"};
-  if (peers_are_limited()) {
-    command.insert(command.end(), {"ATEN_CPU_CAPABILITY=avx2", "ONEDNN_MAX_CPU_ISA=AVX2",
-                                   "MKL_ENABLE_INSTRUCTIONS=AVX2"});
+  if (!peer_limit().empty()) {
+    const Limit limit = limit_to(cpu_isa());
+    command.insert(command.end(),
+                   {"ONEDNN_MAX_CPU_ISA=" + limit.onednn, "ATEN_CPU_CAPABILITY=" + limit.aten,
+                    "MKL_ENABLE_INSTRUCTIONS=" + limit.mkl});
   }
   command.insert(command.end(), {python.string(), FOVEA_SOURCE_DIR "/bench/peer.py", peer});
   return command;
@@ -42,6 +64,8 @@ nlohmann::json PeerProcess::ask(const nlohmann::json& command) {
   return nlohmann::json::parse(child_.ask(json_text(command)));
 }
 
-bool peers_are_limited() { return cpu_isa() == Isa::v3; }
+std::string peer_limit() {
+  return instructions_of(cpu_isa()) == processor_isa() ? "" : limit_to(cpu_isa()).name;
+}
 
 }  // namespace fovea::bench

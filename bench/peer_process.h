@@ -21,7 +21,8 @@ class PeerProcess {
   Child child_;
 };
 
-/// Whether FOVEA_ISA lowers our instruction set, and so that of the peers.
-[[nodiscard]] bool peers_are_limited();
+/// The instructions that peers are limited to, e.g. "AVX2", because FOVEA_ISA keeps us from those
+/// that the processor has beyond them; else "".
+[[nodiscard]] std::string peer_limit();
 
 }  // namespace fovea::bench

@@ -5,13 +5,11 @@
 #include <chrono>
 #include <cstdio>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "bench/child.h"
 #include "bench/median.h"
-#include "bench/peer_process.h"
-#include "engine/base/error.h"
+#include "bench/peer.h"
 
 namespace fovea::bench {
 namespace {
@@ -32,60 +30,71 @@ std::vector<std::string> command_of(const WorkloadSpec& spec, std::int64_t proce
   return command;
 }
 
-/// PyTorch's DistributedDataParallel with gloo.
-class DistributedPeer {
- public:
-  /// Throws Error if the peer has no such model.
-  DistributedPeer(const WorkloadSpec& spec, const ProcessComparison& options) : process_("eager") {
-    const nlohmann::json answer = process_.ask({{"cmd", "setup"},
-                                                {"workload", spec.id},
-                                                {"mode", "train"},
-                                                {"precision", spec.precision},
-                                                {"batch", spec.batch},
-                                                {"threads", options.threads},
-                                                {"processes", options.processes},
-                                                {"device", "cpu"}});
-    check(!answer.contains("lacks"), "peer: ", answer.value("lacks", ""));
-  }
-  double seconds() { return process_.ask({{"cmd", "rep"}})["seconds"]; }
-
- private:
-  PeerProcess process_;
+/// One side of the comparison, and the seconds of its turns.
+struct Side {
+  std::string name;
+  std::int64_t processes, shards;
+  std::unique_ptr<Child> program{};
+  std::vector<double> seconds{};
 };
 
-void compare(const WorkloadSpec& spec, const ProcessComparison& options, const std::string& self) {
-  struct Side {
-    std::string name;
-    std::int64_t processes, shards;
-  };
+std::vector<Side> our_sides(const WorkloadSpec& spec, const ProcessComparison& options,
+                            const std::string& self) {
   const std::string several = std::to_string(options.processes) + " processes, ";
-  const std::vector<Side> sides{{"1 process", 1, 1},
-                                {"1 process, --shards 8", 1, 8},
-                                {several + "--shards 0", options.processes, 0},
-                                {several + "--shards 8", options.processes, 8}};
-  std::vector<std::unique_ptr<Child>> ours;
-  for (const Side& side : sides) {
-    ours.push_back(std::make_unique<Child>(
-        command_of(spec, side.processes, options.threads, side.shards, self)));
+  std::vector<Side> sides;
+  sides.push_back({"1 process", 1, 1});
+  sides.push_back({"1 process, --shards 8", 1, 8});
+  sides.push_back({several + "--shards 0", options.processes, 0});
+  sides.push_back({several + "--shards 8", options.processes, 8});
+  for (Side& side : sides) {
+    side.program = std::make_unique<Child>(
+        command_of(spec, side.processes, options.threads, side.shards, self));
   }
-  std::optional<DistributedPeer> peer;
-  if (options.peer) peer.emplace(spec, options);
-  std::vector<std::vector<double>> times(sides.size() + 1);
-  for (std::int64_t turn = -kWarmUp; turn < options.reps; ++turn) {
-    for (std::size_t i = 0; i < times.size(); ++i) {
-      if (i == sides.size() && !peer) continue;
-      const double seconds = i < sides.size() ? std::stod(ours[i]->ask("")) : peer->seconds();
-      if (turn >= 0) times[i].push_back(seconds);
+  return sides;
+}
+
+/// DistributedDataParallel beside one workload.
+struct Rival {
+  Peer* peer;
+  std::string lack{};  ///< why it cannot run
+  std::vector<double> seconds{};
+
+  [[nodiscard]] bool runs() const { return peer != nullptr && lack.empty(); }
+};
+
+void take_turns(std::vector<Side>& sides, Rival& rival, std::int64_t reps) {
+  for (std::int64_t turn = -kWarmUp; turn < reps; ++turn) {
+    for (Side& side : sides) {
+      const double seconds = std::stod(side.program->ask(""));
+      if (turn >= 0) side.seconds.push_back(seconds);
     }
+    if (!rival.runs()) continue;
+    const double seconds = rival.peer->seconds();
+    if (turn >= 0) rival.seconds.push_back(seconds);
   }
-  for (std::size_t i = 0; i < times.size(); ++i) {
-    if (times[i].empty()) continue;
-    const std::string name =
-        i < sides.size() ? sides[i].name : several + "DistributedDataParallel (gloo)";
-    std::printf("%-24s %-46s %8.1f img/s  %5.2f", spec.id.c_str(), name.c_str(),
-                static_cast<double>(spec.batch) / median(times[i]), speedup(times[i], times[0]));
-    if (peer) std::printf("  %5.2f", speedup(times[i], times.back()));
+}
+
+void print_row(const WorkloadSpec& spec, const std::string& name,
+               const std::vector<double>& seconds, const std::vector<double>& of_one) {
+  std::printf("%-24s %-46s %8.1f img/s  %5.2f", spec.id.c_str(), name.c_str(),
+              static_cast<double>(spec.batch) / median(seconds), speedup(seconds, of_one));
+}
+
+void print(const WorkloadSpec& spec, const std::vector<Side>& sides, const Rival& rival,
+           const std::string& rivals_name) {
+  const std::vector<double>& of_one = sides.front().seconds;
+  for (const Side& side : sides) {
+    print_row(spec, side.name, side.seconds, of_one);
+    if (rival.runs()) std::printf("  %5.2f", speedup(side.seconds, rival.seconds));
     std::printf("\n");
+  }
+  if (rival.runs()) {
+    print_row(spec, rivals_name, rival.seconds, of_one);
+    const std::string objection = rival.peer->objection(spec.precision);
+    std::printf("  %5.2f%s%s\n", 1.0, objection.empty() ? "" : "  ", objection.c_str());
+  } else if (rival.peer != nullptr) {
+    std::printf("%-24s %-46s        -  %s\n", spec.id.c_str(), rivals_name.c_str(),
+                rival.lack.c_str());
   }
   std::fflush(stdout);
 }
@@ -97,8 +106,18 @@ void compare_processes(const std::vector<WorkloadSpec>& specs, const ProcessComp
   std::printf("columns: speed, relative to one process%s; medians of %lld turns\n\n",
               options.peer ? ", relative to DistributedDataParallel" : "",
               static_cast<long long>(options.reps));
+  std::optional<Peer> peer;
+  if (options.peer) peer.emplace("eager", Device{}, Peer::Options{.processes = options.processes});
+  if (peer) std::printf("peer: %s\n\n", peer->about().c_str());
+  const std::string rivals_name =
+      std::to_string(options.processes) + " processes, DistributedDataParallel (gloo)";
   for (const WorkloadSpec& spec : specs) {
-    if (spec.mode == "train") compare(spec, options, self);
+    if (spec.mode != "train") continue;
+    Rival rival{peer ? &*peer : nullptr};
+    if (peer) rival.lack = peer->set_up(spec, Workload(spec).parameters());
+    std::vector<Side> sides = our_sides(spec, options, self);
+    take_turns(sides, rival, options.reps);
+    print(spec, sides, rival, rivals_name);
   }
 }
 

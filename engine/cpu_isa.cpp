@@ -31,13 +31,13 @@ bool has_extensions_of(Isa isa) {
   return false;
 }
 
-constexpr bool is_twin(Isa isa) { return isa == Isa::v4bf16_twin || isa == Isa::amx_twin; }
-
-Isa best_isa() {
+/// The best set that `holds` accepts, no twin.
+template <class Holds>
+Isa best_where(const Holds& holds) {
   Isa best = kNames<Isa>.front().value;
   for (const Named<Isa>& entry : kNames<Isa>) {
-    if (is_twin(entry.value) || !is_built(entry.value)) continue;
-    if (processor_has(entry.value)) best = entry.value;
+    const bool is_twin = instructions_of(entry.value) != entry.value;
+    if (!is_twin && holds(entry.value)) best = entry.value;
   }
   return best;
 }
@@ -68,7 +68,9 @@ std::string reason_against(Isa isa) {
 
 Isa choose() {
   const std::string name = wish();
-  if (name.empty()) return best_isa();
+  if (name.empty()) {
+    return best_where([](Isa isa) { return is_built(isa) && processor_has(isa); });
+  }
   const std::optional<Isa> wished = find_named<Isa>(name);
   check(wished.has_value(), "FOVEA_ISA=", name, ": expected ",
         names_where([](Isa) { return true; }));
@@ -83,6 +85,8 @@ bool processor_has(Isa isa) {
   const std::optional<Isa> rest = below(isa);
   return has_extensions_of(isa) && (!rest || processor_has(*rest));
 }
+
+Isa processor_isa() { return best_where(processor_has); }
 
 std::string supported_isas() { return names_where(processor_has); }
 

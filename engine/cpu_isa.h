@@ -49,6 +49,12 @@ inline constexpr auto kNames<Isa> = std::to_array<Named<Isa>>({{Isa::v2, "v2"},
   return std::nullopt;
 }
 
+/// The set whose instructions the kernels of `isa` need: for a twin the one below.
+[[nodiscard]] constexpr Isa instructions_of(Isa isa) {
+  const bool is_twin = isa == Isa::v4bf16_twin || isa == Isa::amx_twin;
+  return is_twin ? *below(isa) : isa;
+}
+
 /// Whether `isa` is `part` or adds to it, directly or not.
 [[nodiscard]] constexpr bool includes(Isa isa, Isa part) {
   if (isa == part) return true;
@@ -58,6 +64,8 @@ inline constexpr auto kNames<Isa> = std::to_array<Named<Isa>>({{Isa::v2, "v2"},
 
 /// Whether the processor supports `isa`, and the operating system lets this process use it.
 [[nodiscard]] bool processor_has(Isa isa);
+/// The best set that the processor supports, whether the build has it or not.
+[[nodiscard]] Isa processor_isa();
 /// The sets that the processor supports, e.g. "v2, v3 or v4".
 [[nodiscard]] std::string supported_isas();
 /// Whether this build has kernels for `isa`: -DFOVEA_ONLY_ISA leaves out others.

@@ -1,5 +1,7 @@
 """PyTorch as a peer: eager and compiled, in several processes, and timm's loader."""
 import contextlib
+import os
+import pathlib
 import re
 import tempfile
 
@@ -25,6 +27,17 @@ def libraries(device):
             "bf16": f"oneDNN {onednn[1]}" if onednn else "oneDNN"}
 
 
+def unlimited(device):
+    """Precisions whose library uses more instructions than those that the benchmark limits its peers to."""
+    limit = os.environ.get("ONEDNN_MAX_CPU_ISA")
+    if device != "cpu" or limit is None:
+        return []
+    has_mkl = libraries(device)["f32"].startswith("MKL")
+    is_intels = "GenuineIntel" in pathlib.Path("/proc/cpuinfo").read_text()
+    obeys = has_mkl and (is_intels or limit != "SSE41")  # on AMD's processors MKL uses AVX2 whatever it is told
+    return [] if obeys else ["f32"]
+
+
 class Eager:
     """PyTorch as it is, with autocast in bf16."""
     kind = "eager"
@@ -33,6 +46,7 @@ class Eager:
     def info(cls, device):
         import timm
         return {"name": f"torch {torch.__version__.split('+')[0]} {cls.kind}", "libraries": libraries(device),
+                "unlimited": unlimited(device),
                 "about": f"timm {timm.__version__}, {torch.backends.cpu.get_cpu_capability()}, "
                          f"scaled_dot_product_attention, {' and '.join(dict.fromkeys(libraries(device).values()))}"}
 
@@ -105,8 +119,8 @@ class Loader:
             pass
 
 
-def take_part(rank, command, address, pipe):
-    """One of the processes of DistributedDataParallel, on gloo: a step for each message of the pipe."""
+def part_of(rank, command, address):
+    """The share of one of the processes of DistributedDataParallel, on gloo."""
     count = command["processes"]
     own = {**command, "batch": command["batch"] // count, "threads": max(1, command["threads"] // count), "processes": 1}
     torch.distributed.init_process_group("gloo", init_method=f"file://{address}", rank=rank, world_size=count)
@@ -115,11 +129,27 @@ def take_part(rank, command, address, pipe):
     ddp = torch.nn.parallel.DistributedDataParallel(peer.subject.model)
     labels = torch.randint(0, 10, (own["batch"],))
     peer.subject.loss = lambda images: torch.nn.functional.cross_entropy(ddp(images), labels)
-    pipe.send(peer.parameters)
-    with contextlib.suppress(EOFError):  # the parent has ended
-        while pipe.recv():
-            peer.run()
-            pipe.send(None)
+    return peer
+
+
+def take_part(rank, command, address, pipe):
+    """One of the processes: a step for each message of the pipe. Sends an error of its own instead of an answer."""
+    try:
+        peer = part_of(rank, command, address)
+        pipe.send(peer.parameters)
+        with contextlib.suppress(EOFError):  # the parent has ended
+            while pipe.recv():
+                peer.run()
+                pipe.send(None)
+    except Exception as error:
+        pipe.send(error)
+
+
+def received(pipe):
+    answer = pipe.recv()
+    if isinstance(answer, Exception):
+        raise answer
+    return answer
 
 
 class Distributed:
@@ -135,10 +165,10 @@ class Distributed:
             context.Process(target=take_part, args=(rank, command, self.folder.name + "/meeting", there),
                             daemon=True).start()
             self.pipes.append(here)
-        self.parameters = [pipe.recv() for pipe in self.pipes][0]
+        self.parameters = [received(pipe) for pipe in self.pipes][0]
 
     def run(self):
         for pipe in self.pipes:
             pipe.send(True)
         for pipe in self.pipes:
-            pipe.recv()
+            received(pipe)

@@ -43,7 +43,7 @@ class Runtime:
 
     def prepare_subject(self, subject, command):
         if command["limited"]:
-            raise Lacks("it cannot be limited to AVX2")
+            raise Lacks(f"it cannot be limited to {command['limited']}")
         if command["device"] != "cpu":
             raise Lacks("it runs on the CPU alone")
         if not subject.is_timms:
