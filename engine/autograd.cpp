@@ -88,10 +88,11 @@ void deliver(const Tensor& x, Tensor term, std::string_view op, Frontier& fronti
 }
 
 /// dx_i += dy * df/dx_i for the inputs of one op.
-void visit_node(const Node& node, const Tensor& grad, Frontier& frontier) {
+void visit_node(const Node& node, const Tensor& grad, RecomputedOutputs& outputs,
+                Frontier& frontier) {
   const OpsOfTheirOwn apart;
   const RunningOp naming(node.name.data());
-  const std::vector<Tensor> saved = node.saved_tensors();
+  const std::vector<Tensor> saved = node.saved_tensors(outputs);
   const Tensor dy = grad.contiguous();
   Grads dx = node.backward(GradArgs(node, dy, saved));
   check(dx.size() == node.inputs.size(), node.name, ": the derivative gave ", dx.size(),
@@ -143,13 +144,15 @@ void backward(const Tensor& root, const Tensor& cotangent, Tape tape) {
   const CompletionOrder completion(root);
   Tensor seed = cotangent.defined() ? cotangent.detach().to(root.dtype())
                                     : ones(root.shape(), root.options());
+  RecomputedOutputs outputs;
   Frontier frontier;
   deliver(root, std::move(seed), "backward", frontier);
   while (!frontier.empty()) {
     const Visit visit = std::move(frontier.begin()->second);
     frontier.erase(frontier.begin());
     const ProfileScope scope(visit.node->name, "backward");
-    visit_node(*visit.node, visit.dy, frontier);
+    outputs.reached(*visit.node);
+    visit_node(*visit.node, visit.dy, outputs, frontier);
     if (tape == Tape::freed) visit.node->free();
     completion.passed(*visit.node);
   }

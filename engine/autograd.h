@@ -52,8 +52,8 @@ Tensor record(const OpLabel& op, Tensor output, std::span<const Tensor> inputs,
 using RecomputeFn = std::function<Tensor(std::span<const Tensor> from)>;
 
 /// Returns `output`, the result of record(). If it is on the tape, derivatives that read it compute
-/// it again from `from` instead of keeping it: for an op that costs little and whose inputs are
-/// kept anyway. `compute` must give the same bits.
+/// it again from `from` instead of keeping it, once in a walk of backward(): for an op that costs
+/// little and whose inputs are kept anyway. `compute` must give the same bits.
 Tensor recomputed_for_backward(const Tensor& output, std::initializer_list<Tensor> from,
                                RecomputeFn compute);
 

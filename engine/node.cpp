@@ -38,23 +38,36 @@ std::shared_ptr<const Recomputation> recomputation_of(const Tensor& t) {
 SavedTensor::SavedTensor(const Tensor& t) {
   if (!t.defined()) return;
   recomputation_ = recomputation_of(t);
-  if (recomputation_) return;
+  if (recomputation_) {
+    ++recomputation_->readers;
+    return;
+  }
   kept_ = t.detach();
   version_ = t.version();
 }
 
-Tensor SavedTensor::read(std::string_view op) const {
-  if (recomputation_) {
-    std::vector<Tensor> from;
-    from.reserve(recomputation_->from.size());
-    for (const SavedTensor& s : recomputation_->from) from.push_back(s.read(op));
-    return recomputation_->compute(from);
-  }
+Tensor SavedTensor::read(std::string_view op, RecomputedOutputs& outputs) const {
+  if (recomputation_) return outputs.read(*recomputation_, op);
   check(!kept_.defined() || kept_.version() == version_, "backward: '", op,
         "' needs a tensor of shape ", kept_.defined() ? kept_.shape() : Shape{},
         " that was changed in place after the forward; change a clone() instead");
   return kept_;
 }
+
+Tensor RecomputedOutputs::read(const Recomputation& how, std::string_view op) {
+  Held& held = held_[&how];
+  if (!held.output.defined()) {
+    std::vector<Tensor> from;
+    from.reserve(how.from.size());
+    for (const SavedTensor& s : how.from) from.push_back(s.read(op, *this));
+    held.output = how.compute(from);
+  }
+  Tensor output = held.output;
+  if (++held.reads == how.readers) held_.erase(&how);
+  return output;
+}
+
+void RecomputedOutputs::reached(const Node& node) { held_.erase(node.recomputation.get()); }
 
 Tensor recomputed_for_backward(const Tensor& output, std::initializer_list<Tensor> from,
                                RecomputeFn compute) {
@@ -83,12 +96,12 @@ Node::Node(const OpLabel& op, const Tensor& output, std::span<const Tensor> read
 
 Node::~Node() { free(); }
 
-std::vector<Tensor> Node::saved_tensors() const {
+std::vector<Tensor> Node::saved_tensors(RecomputedOutputs& outputs) const {
   check(!freed, "backward: the tape of '", name,
         "' was freed by an earlier backward(); run the forward again");
   std::vector<Tensor> tensors;
   tensors.reserve(saved.size());
-  for (const SavedTensor& s : saved) tensors.push_back(s.read(name));
+  for (const SavedTensor& s : saved) tensors.push_back(s.read(name, outputs));
   return tensors;
 }
 

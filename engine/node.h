@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -12,6 +13,7 @@
 namespace fovea {
 
 struct Recomputation;
+class RecomputedOutputs;
 
 /// What the tape keeps of a tensor that a derivative reads: its values, or a way to compute them
 /// again.
@@ -23,7 +25,7 @@ class SavedTensor {
   explicit SavedTensor(const Tensor& t);
 
   /// The tensor as it was then. Throws in the name of `op` when it was changed in place.
-  [[nodiscard]] Tensor read(std::string_view op) const;
+  [[nodiscard]] Tensor read(std::string_view op, RecomputedOutputs& outputs) const;
 
  private:
   Tensor kept_;  ///< detached
@@ -35,7 +37,25 @@ class SavedTensor {
 struct Recomputation {
   std::vector<SavedTensor> from;
   RecomputeFn compute;
-  std::uint64_t version;  ///< of the output, as computed
+  std::uint64_t version;    ///< of the output, as computed
+  mutable int readers = 0;  ///< tensors saved with it
+};
+
+/// The outputs that a walk of backward() computes again: at their first reader, for all readers.
+class RecomputedOutputs {
+ public:
+  /// Forgets the output when it was read as often as it has readers.
+  [[nodiscard]] Tensor read(const Recomputation& how, std::string_view op);
+  /// Forgets the output of an op that the walk has come to: whatever has not read it yet is not
+  /// below the root.
+  void reached(const Node& node);
+
+ private:
+  struct Held {
+    Tensor output;
+    int reads = 0;
+  };
+  std::map<const Recomputation*, Held> held_;
 };
 
 /// Ops call only record(). Node is for code that walks the tape: backward(), drawings, cost tables.
@@ -61,7 +81,7 @@ class Node {
   Node& operator=(const Node&) = delete;
 
   /// The tensors that the derivative reads. Throws when they were freed or changed in place.
-  [[nodiscard]] std::vector<Tensor> saved_tensors() const;
+  [[nodiscard]] std::vector<Tensor> saved_tensors(RecomputedOutputs& outputs) const;
 
   /// Drops inputs, saved tensors and derivative. Iterative, as the destructor is, so that a long
   /// chain cannot overflow the stack.
