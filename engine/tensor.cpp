@@ -50,6 +50,17 @@ void convert_itself(const Tensor& t, TensorImpl& impl, DType dtype) {
   if (old_bytes >= kLarge && t.device().is_cpu()) release_cached_memory();
 }
 
+/// The view of the cached copy of the tensor that `impl` is a view of. Undefined for others, if the
+/// copy is laid out differently, and if that tensor has converted itself since.
+Tensor part_of_converted(const TensorImpl& impl, DType dtype) {
+  const std::shared_ptr<TensorImpl> base = impl.base ? impl.base : impl.unseen_base.lock();
+  if (base == nullptr || base->dtype != impl.dtype) return {};
+  const Tensor whole(base);
+  if (!whole.is_contiguous()) return {};
+  const std::int64_t offset = impl.offset - base->offset;
+  return whole.cached_to(dtype).alias(impl.shape, impl.strides, offset);
+}
+
 }  // namespace
 
 void keep_single_copy(const Tensor& t) { t.impl()->has_single_copy = true; }
@@ -150,6 +161,7 @@ Tensor Tensor::detach() const {
 Tensor Tensor::cached_to(DType dtype) const {
   TensorImpl& impl = get();
   if (impl.dtype == dtype) return *this;
+  if (const Tensor part = part_of_converted(impl, dtype); part.defined()) return part;
   if (impl.has_single_copy) {
     convert_itself(*this, impl, dtype);
     return *this;

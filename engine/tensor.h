@@ -77,7 +77,7 @@ class Tensor {
   // Not recorded.
   [[nodiscard]] Tensor detach() const;  ///< shares the storage, not the tape
   /// detach().to(dtype), cached until the version changes, for a parameter that is used in another
-  /// dtype. Itself when already of that dtype.
+  /// dtype; of a view, a view of that of the whole. Itself when already of that dtype.
   [[nodiscard]] Tensor cached_to(DType dtype) const;
   /// A view with its own geometry, checked to stay inside the storage; `offset` is relative to
   /// this tensor's first element. Differentiable views are in ops/view.h.

@@ -47,6 +47,42 @@ TEST_CASE("inference in bf16 holds the weights of products once, in bf16") {
   CHECK(static_cast<double>(freed) > 0.4 * static_cast<double>(weights));
 }
 
+TEST_CASE(
+    "inference in bf16 holds no weight of queries, keys and values in f32, also where it is "
+    "read in parts") {
+  for (const json& config : model_configs()) {
+    CAPTURE(config.dump());
+    const auto model = started_model(config);
+    model->store().keep_single_copies();
+    (void)probed(*model, DType::bf16);
+    for (const Parameter& p : model->store().parameters()) {
+      CAPTURE(p.name);
+      const bool is_qkv = p.name.ends_with("qkv.weight") || p.name.ends_with("in_proj_weight");
+      if (is_qkv) CHECK(p.tensor.dtype() == DType::bf16);
+    }
+  }
+}
+
+TEST_CASE("parts of a weight are converted with the whole, once") {
+  const Tensor weight = from_values({2, 3}, {0, 1, 2, 3, 4, 5}, {});
+  const Tensor column = weight.alias({2, 1}, {3, 1}, 1).cached_to(DType::bf16);
+  const Tensor whole = weight.cached_to(DType::bf16);
+  CHECK(column.data<bf16>() == whole.data<bf16>() + 1);
+  CHECK(column.to_vector() == std::vector<double>{1, 4});
+  weight.fill_(7);
+  CHECK(weight.alias({3}, {1}, 3).cached_to(DType::bf16).to_vector() ==
+        std::vector<double>{7, 7, 7});
+
+  const NoGrad no_grad;  // under which views are not on the tape
+  const Tensor row = weight.alias({3}, {1}, 3);
+  keep_single_copy(weight);
+  CHECK(weight.alias({3}, {1}, 3).cached_to(DType::bf16).to_vector() ==
+        std::vector<double>{7, 7, 7});
+  CHECK(weight.dtype() == DType::bf16);
+  weight.fill_(8);
+  CHECK(row.cached_to(DType::bf16).to_vector() == std::vector<double>{7, 7, 7});  // its own
+}
+
 TEST_CASE("a weight with a single copy is converted once, for all its handles") {
   const Tensor weight = ones({2, 3}), handle = weight;
   keep_single_copy(weight);
