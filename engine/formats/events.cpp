@@ -10,59 +10,19 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <bit>
 #include <chrono>
 
 #include "engine/base/crc32c.h"
 #include "engine/base/error.h"
 #include "engine/base/text.h"
+#include "engine/formats/protobuf.h"
 
 namespace fovea {
 namespace {
 
-template <class T>
-std::string little_endian(T value) {
-  std::string bytes(sizeof(T), '\0');
-  for (std::size_t i = 0; i < sizeof(T); ++i)
-    bytes[i] = static_cast<char>((value >> (8 * i)) & 0xff);
-  return bytes;
-}
-
-/// A protobuf message under construction.
-class Message {
- public:
-  Message& integer(int field, std::uint64_t value) { return key(field, 0).varint(value); }
-  Message& real(int field, double value) {
-    key(field, 1).bytes_ += little_endian(std::bit_cast<std::uint64_t>(value));
-    return *this;
-  }
-  Message& real(int field, float value) {
-    key(field, 5).bytes_ += little_endian(std::bit_cast<std::uint32_t>(value));
-    return *this;
-  }
-  Message& bytes(int field, std::string_view value) {
-    key(field, 2).varint(value.size()).bytes_ += value;
-    return *this;
-  }
-  Message& message(int field, const Message& value) { return bytes(field, value.bytes_); }
-  [[nodiscard]] const std::string& encoded() const { return bytes_; }
-
- private:
-  Message& key(int field, std::uint64_t wire_type) {
-    return varint((static_cast<std::uint64_t>(field) << 3) | wire_type);
-  }
-  Message& varint(std::uint64_t value) {
-    for (; value >= 0x80; value >>= 7) bytes_ += static_cast<char>(value | 0x80);
-    bytes_ += static_cast<char>(value);
-    return *this;
-  }
-
-  std::string bytes_;
-};
-
-Message event(std::int64_t step) {
+ProtoMessage event(std::int64_t step) {
   const std::chrono::duration<double> now = std::chrono::system_clock::now().time_since_epoch();
-  return Message().real(1, now.count()).integer(2, static_cast<std::uint64_t>(step));
+  return ProtoMessage().real(1, now.count()).integer(2, step);
 }
 
 std::uint32_t masked_crc(std::string_view bytes) {
@@ -129,14 +89,14 @@ EventWriter::EventWriter(const std::filesystem::path& folder, std::int64_t step)
     : path_(new_path(folder)), file_(path_) {
   constexpr std::uint64_t kStart = 1;  // SessionLog.SessionStatus
   write(event(step).bytes(3, kVersion).encoded());
-  write(event(step).message(7, Message().integer(1, kStart)).encoded());
+  write(event(step).message(7, ProtoMessage().integer(1, kStart)).encoded());
   flush();
 }
 
 void EventWriter::write(std::string_view data) { file_.append(event_record(data)); }
 
 void EventWriter::scalar(std::string_view tag, double value, std::int64_t step) {
-  summary(Message().bytes(1, tag).real(2, static_cast<float>(value)).encoded(), step);
+  summary(ProtoMessage().bytes(1, tag).real(2, static_cast<float>(value)).encoded(), step);
 }
 
 void EventWriter::image(std::string_view tag, std::string_view png, std::int64_t step) {
@@ -147,24 +107,26 @@ void EventWriter::image(std::string_view tag, std::string_view png, std::int64_t
   const auto color_type = static_cast<unsigned char>(png[25]);
   check(color_type < channels.size(), "EventWriter::image: ", tag, " has PNG colour type ",
         static_cast<int>(color_type), ", which does not exist");
-  const Message picture = Message()
-                              .integer(1, big_endian_at(png, 20))
-                              .integer(2, big_endian_at(png, 16))
-                              .integer(3, channels[color_type])
-                              .bytes(4, png);
-  summary(Message().bytes(1, tag).message(4, picture).encoded(), step);
+  const ProtoMessage picture = ProtoMessage()
+                                   .integer(1, big_endian_at(png, 20))
+                                   .integer(2, big_endian_at(png, 16))
+                                   .integer(3, channels[color_type])
+                                   .bytes(4, png);
+  summary(ProtoMessage().bytes(1, tag).message(4, picture).encoded(), step);
 }
 
 void EventWriter::text(std::string_view tag, std::string_view markdown, std::int64_t step) {
-  constexpr std::uint64_t kString = 7;                                     // DT_STRING
-  const Message one_axis = Message().message(2, Message().integer(1, 1));  // TensorShapeProto: [1]
-  const Message tensor = Message().integer(1, kString).message(2, one_axis).bytes(8, markdown);
-  const Message metadata = Message().message(1, Message().bytes(1, "text"));
-  summary(Message().bytes(1, tag).message(8, tensor).message(9, metadata).encoded(), step);
+  constexpr std::uint64_t kString = 7;  // DT_STRING
+  const ProtoMessage one_axis =
+      ProtoMessage().message(2, ProtoMessage().integer(1, 1));  // TensorShapeProto: [1]
+  const ProtoMessage tensor =
+      ProtoMessage().integer(1, kString).message(2, one_axis).bytes(8, markdown);
+  const ProtoMessage metadata = ProtoMessage().message(1, ProtoMessage().bytes(1, "text"));
+  summary(ProtoMessage().bytes(1, tag).message(8, tensor).message(9, metadata).encoded(), step);
 }
 
 void EventWriter::summary(std::string_view value, std::int64_t step) {
-  write(event(step).message(5, Message().bytes(1, value)).encoded());
+  write(event(step).message(5, ProtoMessage().bytes(1, value)).encoded());
 }
 
 }  // namespace fovea
