@@ -59,11 +59,13 @@ Tensor add_at(const Shape& shape, int axis, const Tensor& index, const Tensor& d
   return dx.to(dy.dtype());
 }
 
-/// Records y = x read at `index`, which has y's shape (strides may be 0).
-Tensor recorded_read(const OpLabel& op, const Tensor& x, int axis, const Tensor& index) {
-  return record(op, read_at(x, axis, index), {x}, {index},
+/// Records y = x read at `index`, which has y's shape (strides may be 0). `given` is the op's
+/// index.
+Tensor recorded_read(const OpLabel& op, const Tensor& x, int axis, const Tensor& index,
+                     const Tensor& given) {
+  return record(op, read_at(x, axis, index), {x, given}, {index},
                 [shape = x.shape(), axis](const GradArgs& g) -> Grads {
-                  return {add_at(shape, axis, g.saved[0], g.dy)};
+                  return {add_at(shape, axis, g.saved[0], g.dy), {}};
                 });
 }
 
@@ -88,7 +90,7 @@ Tensor gather(const Tensor& x, int axis, const Tensor& index) {
           " is larger than x ", x.shape(), " along axis ", i);
   }
   require_index(op.name(), index, x.shape()[axis]);
-  return recorded_read(op, x, axis, index);
+  return recorded_read(op, x, axis, index, index);
 }
 
 Tensor index_select(const Tensor& x, int axis, const Tensor& index) {
@@ -100,7 +102,7 @@ Tensor index_select(const Tensor& x, int axis, const Tensor& index) {
   require_index(op.name(), index, x.shape()[axis]);
   Shape shape = x.shape();
   shape[axis] = index.shape()[0];
-  return recorded_read(op, x, axis, spread(index, shape, axis));
+  return recorded_read(op, x, axis, spread(index, shape, axis), index);
 }
 
 Tensor embedding(const Tensor& weight, const Tensor& ids) {
@@ -114,11 +116,11 @@ Tensor embedding(const Tensor& weight, const Tensor& ids) {
   Shape shape = ids.shape();
   shape.push_back(width);
   const Tensor rows = read_at(weight, 0, index);
-  return record(op, rows.alias(shape, contiguous_strides(shape)), {weight}, {index},
+  return record(op, rows.alias(shape, contiguous_strides(shape)), {weight, ids}, {index},
                 [from = weight.shape()](const GradArgs& g) -> Grads {
                   const Tensor& at = g.saved[0];
                   const Tensor dy = g.dy.alias(at.shape(), contiguous_strides(at.shape()));
-                  return {add_at(from, 0, at, dy)};
+                  return {add_at(from, 0, at, dy), {}};
                 });
 }
 

@@ -55,9 +55,9 @@ Tensor relative_gather(const Tensor& x, const Tensor& buckets) {
   const OpLabel op("relative_gather");
   check(x.rank() == 4, "relative_gather: got x ", x.shape(), ", expected [B, H, N, R]");
   const Tensor packed = require_buckets(op.name(), x, buckets, x.size(3));
-  return record(op, gather_rows(x, packed), {x}, {packed},
+  return record(op, gather_rows(x, packed), {x, buckets}, {packed},
                 [count = x.size(3)](const GradArgs& g) -> Grads {
-                  return {sum_rows(g.dy, g.saved[0], count)};
+                  return {sum_rows(g.dy, g.saved[0], count), {}};
                 });
 }
 
@@ -66,8 +66,10 @@ Tensor relative_sum(const Tensor& x, const Tensor& buckets, std::int64_t count) 
   const Tensor packed = require_buckets(op.name(), x, buckets, count);
   check(x.size(3) == buckets.size(2), "relative_sum: got x ", x.shape(), " for buckets ",
         buckets.shape(), ", expected equal numbers of keys");
-  return record(op, sum_rows(x, packed, count), {x}, {packed},
-                [](const GradArgs& g) -> Grads { return {gather_rows(g.dy, g.saved[0])}; });
+  return record(op, sum_rows(x, packed, count), {x, buckets}, {packed},
+                [](const GradArgs& g) -> Grads {
+                  return {gather_rows(g.dy, g.saved[0]), {}};
+                });
 }
 
 }  // namespace fovea::ops

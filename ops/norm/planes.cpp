@@ -137,13 +137,15 @@ Tensor normalise_planes(const OpLabel& op, const Tensor& x, const Affine& affine
   if (norm.silu) map_into(y, Silu{}, y);
   const DType weight_dtype = affine.weight.defined() ? affine.weight.dtype() : acc.dtype;
   const DType bias_dtype = affine.bias.defined() ? affine.bias.dtype() : acc.dtype;
-  return record(op, y, {x, affine.weight, affine.bias}, {s.x, s.mean, s.rstd, s.weight, s.bias},
+  const PlaneMoments given = norm.constant_statistics ? moments : PlaneMoments{};
+  return record(op, y, {x, affine.weight, affine.bias, given.mean, given.variance},
+                {s.x, s.mean, s.rstd, s.weight, s.bias},
                 [norm, weight_dtype, bias_dtype](const GradArgs& g) -> Grads {
                   const auto kept = g.saved;
                   const Saved saved{kept[0], kept[1], kept[2], kept[3], kept[4]};
                   const Tensor dy = norm.silu ? before_silu(saved, norm, g.dy) : g.dy;
                   const Grads grads = differentiate(saved, norm, dy);
-                  return {grads[0], grads[1].to(weight_dtype), grads[2].to(bias_dtype)};
+                  return {grads[0], grads[1].to(weight_dtype), grads[2].to(bias_dtype), {}, {}};
                 });
 }
 

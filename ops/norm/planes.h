@@ -36,7 +36,8 @@ struct PlaneNorm {
   bool relu = false;  ///< y = relu(...); the derivative recomputes y, since it reads x anyway
   bool silu = false;  ///< y = silu(...), in place; the derivative recomputes the input of silu
 };
-/// Records the normalisation of x by these moments as `op`.
+/// Records the normalisation of x by these moments as `op`, whose inputs they are if they are
+/// constants.
 [[nodiscard]] Tensor normalise_planes(const OpLabel& op, const Tensor& x, const Affine& affine,
                                       const PlaneMoments& moments, const PlaneNorm& norm);
 

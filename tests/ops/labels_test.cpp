@@ -1,6 +1,7 @@
 // What ops were asked for, as an export reads it: on the tape and, the same, without gradients.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <functional>
 #include <string>
 #include <vector>
@@ -178,4 +179,32 @@ TEST_CASE("an MLP in one pass, which has no tape, is traced as one op of its pro
   (void)ops::mlp(x, weights);
   CHECK(names.size() == 1);
   CHECK(cost == 1024 * (8 * 16 + 16 * 4));
+}
+
+TEST_CASE("a trace shows the positions that an op reads, and a norm's given statistics") {
+  const Tensor x = kernel({2, 3, 4, 5}), ids = zeros({2}, {DType::i64, {}});
+  const Tensor mean = kernel({3}), variance = ones({3});
+  std::vector<Tensor> read;
+  const OpTrace trace([&](const TracedOp& op) {
+    if (!op.label.is_part()) read.assign(op.inputs.begin(), op.inputs.end());
+  });
+  const auto reads = [&](const Tensor& t) {
+    return std::any_of(read.begin(), read.end(), [&](const Tensor& r) { return r.is_same(t); });
+  };
+  (void)ops::index_select(x, 0, ids);
+  CHECK(reads(ids));
+  (void)ops::embedding(kernel({3, 4}), ids);
+  CHECK(reads(ids));
+  const Tensor index = zeros({1, 3, 4, 5}, {DType::i64, {}});
+  (void)ops::gather(x, 0, index);
+  CHECK(reads(index));
+  const Tensor buckets = zeros({1, 4, 6}, {DType::i64, {}});
+  (void)ops::relative_gather(x, buckets);
+  CHECK(reads(buckets));
+  (void)ops::relative_sum(kernel({2, 3, 4, 6}), buckets, 7);
+  CHECK(reads(buckets));
+  (void)ops::batch_norm(x, {}, {mean, variance}, {});
+  REQUIRE(read.size() == 5);
+  CHECK(read[3].to_vector() == mean.to_vector());
+  CHECK(read[4].to_vector() == variance.to_vector());
 }
