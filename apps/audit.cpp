@@ -239,7 +239,7 @@ int audit_in(Communicator& processes, const AuditRequest& request) {
 
 }  // namespace
 
-int audit(int argc, char** argv) {
+int run_audit(int argc, char** argv) {
   return run_in_processes(argc, argv, [&](const Launch& launch) {
     return audit_in(launch.processes, read_audit_request(argc, argv));
   });

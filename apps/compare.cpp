@@ -107,7 +107,7 @@ std::vector<Chart> chosen_charts(const RunComparison& comparison, const std::str
 
 }  // namespace
 
-int compare(int argc, char** argv) {
+int run_compare(int argc, char** argv) {
   std::string output, curves;
   ShownEpoch shown = ShownEpoch::last;
   Fields fields;

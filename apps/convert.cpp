@@ -57,7 +57,7 @@ std::string left_out_text(const WeightsList& list) {
 
 }  // namespace
 
-int convert(int argc, char** argv) {
+int run_convert(int argc, char** argv) {
   require_one_process();
   ConvertRequest request;
   const std::vector<std::string> arguments = parse_into_fields(

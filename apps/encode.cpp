@@ -74,7 +74,7 @@ int encode_in(Communicator& processes, int argc, char** argv) {
 
 }  // namespace
 
-int encode(int argc, char** argv) {
+int run_encode(int argc, char** argv) {
   return run_in_processes(
       argc, argv, [&](const Launch& launch) { return encode_in(launch.processes, argc, argv); });
 }

@@ -31,7 +31,7 @@ void evaluate_in(Communicator& processes, int argc, char** argv) {
 
 }  // namespace
 
-int evaluate(int argc, char** argv) {
+int run_evaluate(int argc, char** argv) {
   return run_in_processes(argc, argv, [&](const Launch& launch) {
     evaluate_in(launch.processes, argc, argv);
     return 0;

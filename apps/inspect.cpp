@@ -80,7 +80,7 @@ DatasetOptions data_of(const InspectOptions& options, const LoadedModel& loaded)
 
 }  // namespace
 
-int inspect(int argc, char** argv) {
+int run_inspect(int argc, char** argv) {
   require_one_process();
   InspectRequest request;
   const std::vector<std::string> arguments = parse_into_fields(

@@ -1,4 +1,5 @@
-// The main function of every program. FOVEA_PROGRAM is its name, see cmake/programs.txt.
+// The main function of every program. FOVEA_PROGRAM is run_NAME, for a name in
+// cmake/programs.txt: `export` alone would be a keyword.
 #include "apps/common/app.h"
 
 namespace fovea::programs {

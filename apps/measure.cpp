@@ -77,7 +77,7 @@ void check_arguments(MeasureRequest& request, const std::vector<std::string>& ar
 
 }  // namespace
 
-int measure(int argc, char** argv) {
+int run_measure(int argc, char** argv) {
   require_one_process();
   MeasureRequest request;
   const std::vector<std::string> arguments = parse_into_fields(

@@ -81,7 +81,7 @@ bool pack_split(const PackRequest& request, Split split, const Dataset& dataset)
 
 }  // namespace
 
-int pack(int argc, char** argv) {
+int run_pack(int argc, char** argv) {
   require_one_process();
   PackRequest request;
   request.data.name = "auto";

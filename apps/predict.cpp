@@ -18,7 +18,7 @@ void take_checkpoint(std::vector<std::string>& arguments, LoadRequest& load) {
 
 }  // namespace
 
-int predict(int argc, char** argv) {
+int run_predict(int argc, char** argv) {
   require_one_process();
   PredictRequest request;
   const Fields fields = fields_of(request);

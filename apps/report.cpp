@@ -8,7 +8,7 @@
 
 namespace fovea::programs {
 
-int report(int argc, char** argv) {
+int run_report(int argc, char** argv) {
   RunReportOptions options;
   std::string data_dir;
   std::int64_t threads = 0;

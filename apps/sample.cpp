@@ -251,7 +251,7 @@ int sample_in(Communicator& processes, int argc, char** argv) {
 
 }  // namespace
 
-int sample(int argc, char** argv) {
+int run_sample(int argc, char** argv) {
   return run_in_processes(
       argc, argv, [&](const Launch& launch) { return sample_in(launch.processes, argc, argv); });
 }

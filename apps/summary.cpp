@@ -44,7 +44,7 @@ CommandSpec command(SummaryRequest& request) {
 
 }  // namespace
 
-int summary(int argc, char** argv) {
+int run_summary(int argc, char** argv) {
   SummaryRequest request;
   const std::vector<std::string> names = parse_into_fields(argc, argv, command(request));
   check_usage(names.size() == 1, "summary: got ", names.size(),

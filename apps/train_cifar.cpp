@@ -3,7 +3,7 @@
 
 namespace fovea::programs {
 
-int train_cifar(int argc, char** argv) {
+int run_train_cifar(int argc, char** argv) {
   return run_training(
       {"train_cifar",
        "Trains a model on small images. Defaults come from the data set's recipe (shown: builtin;\n"

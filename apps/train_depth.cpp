@@ -3,7 +3,7 @@
 
 namespace fovea::programs {
 
-int train_depth(int argc, char** argv) {
+int run_train_depth(int argc, char** argv) {
   return run_training(
       {"train_depth",
        "Trains a model that predicts the depth of each pixel of a picture in metres.\n"

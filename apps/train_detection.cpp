@@ -3,7 +3,7 @@
 
 namespace fovea::programs {
 
-int train_detection(int argc, char** argv) {
+int run_train_detection(int argc, char** argv) {
   return run_training(
       {"train_detection",
        "Trains a detector, DETR or Deformable DETR, on images with boxes: drawn scenes, COCO's\n"

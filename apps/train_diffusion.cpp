@@ -3,7 +3,7 @@
 
 namespace fovea::programs {
 
-int train_diffusion(int argc, char** argv) {
+int run_train_diffusion(int argc, char** argv) {
   return run_training(
       {"train_diffusion",
        "Trains a diffusion transformer to generate images of the data set's classes;\n"

@@ -3,7 +3,7 @@
 
 namespace fovea::programs {
 
-int train_imagenet(int argc, char** argv) {
+int run_train_imagenet(int argc, char** argv) {
   return run_training(
       {"train_imagenet",
        "Trains a model on photographs: --data-dir with class folders in train/ and val/, tar\n"

@@ -3,7 +3,7 @@
 
 namespace fovea::programs {
 
-int train_mae(int argc, char** argv) {
+int run_train_mae(int argc, char** argv) {
   return run_training(
       {"train_mae",
        "Trains a masked autoencoder without labels; --finetune turns its encoder into a "

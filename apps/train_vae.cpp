@@ -3,7 +3,7 @@
 
 namespace fovea::programs {
 
-int train_vae(int argc, char** argv) {
+int run_train_vae(int argc, char** argv) {
   return run_training(
       {"train_vae",
        "Trains an image autoencoder for diffusion on latents: encode and sample take the run as "

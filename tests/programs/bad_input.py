@@ -283,6 +283,14 @@ def file_cases(cases, folder):
     there = folder / "there.safetensors"
     there.write_text("kept")
     cases.refused("convert: over a file that is there", ["convert", path, "--output", there], "--overwrite")
+    onnx = there.with_suffix(".onnx")
+    onnx.write_text("kept")
+    for what, flags, word in [("no output", [], "--output FILE.onnx"), ("over a file that is there", ["--output", onnx], "--overwrite"),
+                              ("another ending", ["--output", folder / "model.pb"], "--output FILE.onnx"),
+                              ("a folder that is not there", ["--output", folder / "none/model.onnx"], "none"),
+                              ("an old opset", ["--output", folder / "m.onnx", "--opset", "16"], "--opset")]:
+        cases.refused(f"export: {what}", ["export", weights, *flags], word)
+    assert onnx.read_text() == "kept"
 
 
 def named_cases(cases, folder):

@@ -77,6 +77,7 @@ class Table(Checks):
             "compare": [run],
             "summary": tiny_model("train_cifar")[1:],
             "convert": [self.weights_of("train_cifar"), "--overwrite", "--output", out.with_suffix(".safetensors")],
+            "export": [self.runs["train_cifar"], "--overwrite", "--output", out.with_suffix(".onnx")],
             "encode": ["--dataset", "cifar10", "--data-dir", self.data, "--vae", self.runs["train_vae"], "--overwrite",
                        "--output", self.folder / "latents.safetensors"],
             "pack": ["--dataset", "cifar10", "--data-dir", self.data, "--overwrite", "--output", out],

@@ -1,0 +1,152 @@
+// export [RUN] --output FILE.onnx: a trained model as an ONNX file, checked before it appears.
+#include <filesystem>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "apps/common/cli.h"
+#include "apps/common/launch.h"
+#include "apps/common/loading.h"
+#include "apps/common/version.h"
+#include "engine/base/error.h"
+#include "engine/base/json.h"
+#include "engine/base/text.h"
+#include "engine/base/writable.h"
+#include "engine/parallel.h"
+#include "export/export_model.h"
+#include "export/onnx_file.h"
+#include "models/checkpoints/hub_config.h"
+#include "train/run/fingerprint.h"
+
+namespace fovea::programs {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr std::int64_t kChecked = 16;     // pictures
+constexpr double kMostDifference = 1e-4;  // relative; usual are 1e-7 to 1e-6
+
+struct ExportRequest {
+  LoadRequest load;
+  std::string output;
+  std::int64_t opset = 20, threads = 0;
+  bool overwrite = false;
+};
+
+Fields fields_of(ExportRequest& r) {
+  Fields fields;
+  FieldGroup group(fields, "Export");
+  group.add("output", &r.output, "the .onnx file to write");
+  group.number("opset", &r.opset, "version of ONNX's operators; from 20 on, GELU is one operator",
+               {17, 20});
+  group.add("overwrite", &r.overwrite, "overwrite an existing file");
+  group.number("threads", &r.threads, "compute threads; 0: all", {0, 1024});
+  add_load_fields(fields, r.load);
+  std::erase_if(fields, [](const Field& field) { return field.name == "device"; });
+  return fields;
+}
+
+void check_request(const ExportRequest& r, std::size_t arguments) {
+  check_usage(arguments <= 1, "export: got ", arguments,
+              " arguments, expected one: a run directory, a hub folder or a weights file");
+  check_usage(lowercase_ending(r.output) == ".onnx", "export: needs --output FILE.onnx",
+              r.output.empty() ? "" : ", got ", r.output);
+  check(r.overwrite || !fs::exists(r.output), r.output,
+        ": already exists; --overwrite replaces it");
+  with_context("--output", [&] { require_writable(r.output); });
+}
+
+/// "license" in the hub's config.json beside the weights; "" if there is none.
+std::string license_of(const fs::path& weights) {
+  const fs::path config = weights.parent_path() / "config.json";
+  std::error_code none;
+  if (!fs::is_regular_file(config, none)) return {};
+  const json root = parse_json(read_file(config));
+  for (const json& place : {root, root.value("pretrained_cfg", json::object())}) {
+    const auto license = place.is_object() ? place.find("license") : place.end();
+    if (license != place.end() && license->is_string()) return *license;
+  }
+  return {};
+}
+
+std::vector<std::pair<std::string, std::string>> metadata_of(const LoadedModel& loaded) {
+  const ModelInfo& model = loaded.model->info();
+  const WeightsInfo& info = loaded.info;
+  FingerprintChain chain;
+  add_weights(chain, loaded.model->store());
+  std::vector<std::pair<std::string, std::string>> metadata{
+      {"model", model.name},
+      {"config", model.config},
+      {"fingerprint", chain.last},
+      {"mean", json_text(json(info.normalization.mean))},
+      {"std", json_text(json(info.normalization.deviation))},
+      {"crop_pct", shortest_text(info.crop.crop_pct)},
+      {"crop_mode", std::string(name_of(info.crop.mode))},
+      {"interpolation", std::string(name_of(info.crop.filter))}};
+  if (loaded.names_classes) metadata.emplace_back("classes", json_text(json(info.classes)));
+  const std::string license = license_of(loaded.weights);
+  if (!license.empty()) metadata.emplace_back("license", license);
+  return metadata;
+}
+
+/// "[batch, 3, 32, 32]".
+std::string shape_text(const onnx::ValueInfoProto& value) {
+  std::vector<std::string> sizes;
+  for (const onnx::Dimension& size : value.shape) {
+    std::visit([&](const auto& known) { sizes.push_back(concat(known)); }, size);
+  }
+  return "[" + join(sizes, ", ") + "]";
+}
+
+std::string values_text(const std::vector<onnx::ValueInfoProto>& values) {
+  std::vector<std::string> texts;
+  for (const onnx::ValueInfoProto& value : values)
+    texts.push_back(value.name + " " + shape_text(value));
+  return join(texts, ", ");
+}
+
+/// Reads the file back before it gets its name; throws if it does not compute what the model does.
+ExportDifference checked_difference(const NewFile& file, const ExportedPass& pass) {
+  const onnx::ModelProto written = onnx::read_model(file.unfinished_path());
+  const ExportDifference difference = difference_of(written, pass, kChecked);
+  check(difference.relative <= kMostDifference,
+        "export: what was written differs from the model by ", general_text(difference.relative, 2),
+        " of its outputs, so no file is left");
+  return difference;
+}
+
+}  // namespace
+
+int run_export(int argc, char** argv) {
+  require_one_process();
+  ExportRequest request;
+  const std::vector<std::string> arguments = parse_into_fields(
+      argc, argv,
+      {"export",
+       "Writes a trained classifier as an ONNX file for onnxruntime, OpenVINO and others. Before\n"
+       "the file appears, it is read back, run on pictures and compared with the model.",
+       "run directory, hub folder or weights file (default: the newest under runs/)",
+       fields_of(request)});
+  check_request(request, arguments.size());
+  if (!arguments.empty()) request.load.checkpoint = arguments.front();
+  if (request.threads > 0) set_num_threads(static_cast<int>(request.threads));
+
+  const LoadedModel loaded = load_trained(request.load);
+  for (const std::string& notice : loaded.notices) std::cerr << "note: " << notice << '\n';
+  const ExportedPass pass = exported_pass(*loaded.model);
+  const onnx::ModelProto model = export_pass(pass, loaded.model->info().name,
+                                             {request.opset, version_text(), metadata_of(loaded)});
+  NewFile file(request.output);
+  write_model(file, model);
+  const ExportDifference difference = checked_difference(file, pass);
+  file.finish();
+  std::cout << "wrote " << request.output << ": " << megabytes_text(encoded_size(model))
+            << ", opset " << request.opset << "\ninput  " << values_text(model.graph.inputs)
+            << "\noutput " << values_text(model.graph.outputs) << "\nread back and run on "
+            << kChecked << " random inputs: the largest difference is "
+            << general_text(difference.largest, 2) << ", " << general_text(difference.relative, 2)
+            << " of the outputs' norm\n";
+  return 0;
+}
+
+}  // namespace fovea::programs

@@ -1,0 +1,27 @@
+// What an exported file computes: the inputs, the outputs and the forward pass of each task.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "export/traced_graph.h"
+#include "models/model.h"
+
+namespace fovea {
+
+/// A named input or output. The first axis is the batch's.
+struct PassValue {
+  std::string name, description;
+};
+
+struct ExportedPass {
+  std::vector<PassValue> inputs, outputs;
+  std::vector<Tensor> examples;  ///< one for each input, of a batch of 1
+  TracedForward forward;         ///< one tensor for each output
+};
+
+/// The pass of a model in evaluation. The model must outlive it. Throws for a model whose task
+/// cannot be exported.
+[[nodiscard]] ExportedPass exported_pass(Model& model);
+
+}  // namespace fovea

@@ -1,0 +1,51 @@
+// Lowerings of softmax and of attention: Mul, MatMul, Add, Softmax, MatMul.
+#include "export/lowering.h"
+
+namespace fovea::onnx {
+namespace {
+
+std::string softmax(const Call& c, const std::string& x, std::int64_t axis) {
+  return c.node("Softmax", {x}, {{"axis", axis}});
+}
+
+/// softmax(q k^T scale + bias) v for q [B, H, N, D], k [B, H, D, M], v [B, H, M, E].
+std::string attend(const Call& c, const std::string& q, const std::string& transposed_k,
+                   const std::string& v, const std::string& bias) {
+  const std::string scaled = c.node("Mul", {q, c.writer().real(c.real("scale"))});
+  std::string scores = c.node("MatMul", {scaled, transposed_k});
+  if (!bias.empty()) scores = c.node("Add", {scores, bias});
+  return c.node("MatMul", {softmax(c, scores, -1), v});
+}
+
+std::string attention(const Call& c) {
+  return attend(c, c[0], c.transpose(c[1], {0, 1, 3, 2}), c[2], c[3]);
+}
+
+/// qkv [B, N, 3 H D] -> [B, N, H D].
+std::string self_attention(const Call& c) {
+  const std::int64_t heads = c.integer("heads"), width = c.shape(0)[2] / 3;
+  const std::vector<std::int64_t> by_head{0, 0, heads, width / heads};
+  const auto parts = c.writer().nodes("Split", {c[0], c.writer().integers({width, width, width})},
+                                      3, {{"axis", std::int64_t{2}}});
+  const std::string q = c.transpose(c.reshape(parts[0], by_head), {0, 2, 1, 3});
+  const std::string transposed_k = c.transpose(c.reshape(parts[1], by_head), {0, 2, 3, 1});
+  const std::string v = c.transpose(c.reshape(parts[2], by_head), {0, 2, 1, 3});
+  const std::string y = attend(c, q, transposed_k, v, c[1]);  // [B, H, N, D]
+  return c.reshape(c.transpose(y, {0, 2, 1, 3}), {0, 0, -1});
+}
+
+}  // namespace
+
+LoweringTable attention_lowerings() {
+  return {
+      {"attention", attention},
+      {"log_softmax",
+       [](const Call& c) {
+         return c.node("LogSoftmax", {c[0]}, {{"axis", c.integer("axis")}});
+       }},
+      {"self_attention", self_attention},
+      {"softmax", [](const Call& c) { return softmax(c, c[0], c.integer("axis")); }},
+  };
+}
+
+}  // namespace fovea::onnx

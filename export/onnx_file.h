@@ -1,0 +1,25 @@
+// ONNX files, written and read without the onnx library.
+#pragma once
+
+#include <filesystem>
+
+#include "engine/base/new_file.h"
+#include "export/onnx.h"
+
+namespace fovea::onnx {
+
+/// The largest size of a file that every reader accepts: protobuf counts bytes in 31 bits.
+inline constexpr std::int64_t kMaxModelBytes = (std::int64_t{1} << 31) - 1;
+
+/// The file's size with all weights inside.
+[[nodiscard]] std::int64_t encoded_size(const ModelProto& model);
+
+/// Appends the model, the weights last and one after another, so that no second copy of them is in
+/// memory.
+void write_model(NewFile& file, const ModelProto& model);
+
+/// Reads what write_model() wrote, and other files as far as onnx.h describes them. Errors start
+/// with the path.
+[[nodiscard]] ModelProto read_model(const std::filesystem::path& path);
+
+}  // namespace fovea::onnx

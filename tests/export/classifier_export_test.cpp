@@ -1,0 +1,191 @@
+// Every classifier as an ONNX graph: written, read back, run, and compared with the model.
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "engine/autograd.h"
+#include "engine/base/temporary_folder.h"
+#include "engine/formats/safetensors.h"
+#include "engine/random.h"
+#include "export/export_model.h"
+#include "export/interpreter.h"
+#include "export/onnx_file.h"
+#include "models/registry.h"
+#include "ops/arithmetic.h"
+#include "ops/matmul.h"
+#include "ops/view.h"
+#include "tests/support/errors.h"
+
+using namespace fovea;
+using nlohmann::json;
+
+namespace {
+
+/// Moves all parameters, so that none is a zero that a file may lack unseen.
+void disturb(Model& model) {
+  const NoGrad no_grad;
+  std::uint64_t seed = 0;
+  for (const auto* const list : {&model.store().parameters(), &model.store().buffers()}) {
+    for (const Parameter& p : *list) {
+      if (!is_float(p.tensor.dtype())) continue;
+      p.tensor.copy_(p.tensor + ops::abs(rand_normal(p.tensor.shape(), {0, 0.1}, {++seed})));
+    }
+  }
+}
+
+onnx::ModelProto read_back(const onnx::ModelProto& model) {
+  const TemporaryFolder folder;
+  NewFile file(folder / "model.onnx");
+  write_model(file, model);
+  file.finish();
+  return onnx::read_model(folder / "model.onnx");
+}
+
+onnx::ModelProto file_of(Model& model, std::int64_t opset = 20) {
+  return read_back(export_pass(exported_pass(model), model.info().name, {opset, "1", {}}));
+}
+
+/// How far what the model's file computes is from the model, relative to it.
+double difference(Model& model, std::int64_t opset = 20) {
+  disturb(model);
+  return difference_of(file_of(model, opset), exported_pass(model), 3).relative;
+}
+
+std::set<std::string> operators_in(const onnx::ModelProto& model) {
+  std::set<std::string> all;
+  for (const onnx::NodeProto& node : model.graph.nodes) all.insert(node.op);
+  return all;
+}
+
+std::unique_ptr<Model> small_vit() {
+  return make_model("vit_tiny_patch4_32",
+                    {{"depth", 2}, {"embed_dim", 24}, {"img_size", {8, 12}}, {"num_classes", 5}},
+                    1);
+}
+
+/// The model of a golden file, whose configuration also describes a loss.
+std::unique_ptr<Model> model_of_golden(const std::filesystem::path& path) {
+  const Metadata metadata = list_safetensors(path).metadata;
+  json config = json::parse(metadata.at("config"));
+  for (const char* const key : {"loss", "smoothing", "distillation_type", "alpha", "tau", "init",
+                                "bce_target_thresh", "initial_values"}) {
+    config.erase(key);
+  }
+  config["family"] = metadata.at("family");
+  return make_model_from_config(config, 1);
+}
+
+}  // namespace
+
+TEST_CASE("the files of classifiers with each setting of their families compute their logits") {
+  const std::set<std::string> classifiers{"vit", "pit", "deit", "cpvt", "pervit"};
+  int count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(std::getenv("FOVEA_GOLDEN"))) {
+    const std::string name = entry.path().stem();
+    if (!classifiers.contains(name.substr(0, name.find('_')))) continue;
+    if (entry.path().extension() != ".safetensors") continue;
+    CAPTURE(name);
+    const auto model = model_of_golden(entry.path());
+    CHECK(difference(*model) < 1e-5);
+    ++count;
+  }
+  CHECK(count > 40);
+}
+
+TEST_CASE("opsets before 20 write GELU and the axes of reductions as they had them") {
+  for (const char* const form : {"gelu", "gelu_tanh"}) {
+    CAPTURE(std::string(form));
+    const auto model = make_model("vit_tiny_patch4_32", {{"depth", 1},
+                                                         {"act_layer", form},
+                                                         {"norm_layer", "rmsnorm"},
+                                                         {"embed_dim", 24},
+                                                         {"global_pool", "avg"},
+                                                         {"num_classes", 5}});
+    CHECK(difference(*model, 17) < 1e-5);
+    CHECK(!operators_in(file_of(*model, 17)).contains("Gelu"));
+    CHECK(operators_in(file_of(*model, 20)).contains("Gelu"));
+  }
+}
+
+TEST_CASE("nodes are named by their modules, in the order in which these run") {
+  const auto model = small_vit();
+  const onnx::ModelProto file = file_of(*model);
+  std::vector<std::string> modules, expected;
+  for (const onnx::NodeProto& node : file.graph.nodes) {
+    const std::string module = node.name.substr(0, node.name.rfind('/'));
+    const bool is_layer = model->store().find(module + ".weight").defined();
+    if (is_layer && (modules.empty() || modules.back() != module)) modules.push_back(module);
+  }
+  for (const ModuleCost& cost : model->costs()) {
+    if (model->store().find(cost.path + ".weight").defined()) expected.push_back(cost.path);
+  }
+  CHECK(modules == expected);
+  CHECK(modules.size() == 2 + 2 * 6 + 1);
+}
+
+TEST_CASE("initializers have the parameters' names, and weights of layers are transposed") {
+  const auto model = make_model("vit_tiny_patch4_32", {{"depth", 1}, {"global_pool", "avg"}});
+  const onnx::ModelProto file = file_of(*model);
+  std::map<std::string, Tensor> written;
+  for (const onnx::TensorProto& one : file.graph.initializers) written[one.name] = one.values;
+  for (const Parameter& p : model->store().parameters()) {
+    CAPTURE(p.name);
+    REQUIRE(written.contains(p.name));
+    const bool is_layer = p.tensor.rank() == 2 && p.name.ends_with(".weight");
+    const Tensor expected = is_layer ? ops::transpose(p.tensor, 0, 1) : p.tensor;
+    CHECK(written[p.name].to_vector() == expected.to_vector());
+  }
+}
+
+TEST_CASE("the batch is any, and other sizes are the model's") {
+  const onnx::ModelProto file = file_of(*small_vit());
+  REQUIRE(file.graph.inputs.size() == 1);
+  CHECK(file.graph.inputs[0].name == "pixels");
+  CHECK(file.graph.inputs[0].shape == std::vector<onnx::Dimension>{std::string("batch"),
+                                                                   std::int64_t{3}, std::int64_t{8},
+                                                                   std::int64_t{12}});
+  CHECK(file.graph.outputs[0].shape ==
+        std::vector<onnx::Dimension>{std::string("batch"), std::int64_t{5}});
+  for (const std::int64_t batch : {1, 4}) {
+    const auto y = run_model(file, {{"pixels", ones({batch, 3, 8, 12})}});
+    CHECK(y.at(0).shape() == Shape{batch, 5});
+  }
+}
+
+TEST_CASE("attention by position, which no image changes, is stored") {
+  const auto model = make_model("pervit_tiny_32", {{"num_classes", 5}});
+  const auto operators = operators_in(file_of(*model));
+  CHECK(!operators.contains("InstanceNormalization"));
+  CHECK(!operators.contains("Log"));
+}
+
+TEST_CASE("an op without a counterpart is an error that names layer and op") {
+  const ExportedPass pass{
+      {{"x", ""}}, {{"y", ""}}, {zeros({1, 3})}, [](const auto& inputs) {
+        const Tensor weight = ones({3, 3}).set_name("blocks.0.fc1.weight");
+        return std::vector<Tensor>{ops::flip(ops::linear(inputs[0], weight), 1)};
+      }};
+  tests::check_error(
+      [&] {
+        (void)export_pass(pass, "x", {20, "1", {}});
+      },
+      "export: blocks.0: the op flip has no counterpart in ONNX");
+}
+
+TEST_CASE("a value with an axis per pair of images is refused") {
+  const ExportedPass pass{
+      {{"x", ""}}, {{"y", ""}}, {zeros({1, 3})}, [](const auto& inputs) {
+        return std::vector<Tensor>{ops::matmul(inputs[0], inputs[0], {.b = true})};
+      }};
+  tests::check_error(
+      [&] {
+        (void)export_pass(pass, "x", {20, "1", {}});
+      },
+      "more than one axis that grows with the batch");
+}
