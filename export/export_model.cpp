@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 
+#include "data/sources/drawn/builtin.h"
 #include "engine/autograd.h"
 #include "engine/random.h"
+#include "engine/rng.h"
+#include "export/image_input.h"
 #include "export/interpreter.h"
 #include "export/lowering.h"
 #include "ops/arithmetic.h"
@@ -32,49 +34,101 @@ const TracedValue& at(const TracedGraph& graph, int value) {
   return graph.values[static_cast<std::size_t>(value)];
 }
 
-/// Random numbers in the form of an example, `count` times.
-Tensor random_like(const Tensor& example, std::int64_t count, std::uint64_t seed) {
-  Shape shape = example.shape();
-  shape[0] = count;
-  return rand_normal(shape, {0, 1}, {seed}).to(example.dtype());
+/// The inputs of the graph as the values that the pass reads.
+std::vector<std::string> write_inputs(onnx::GraphWriter& writer, const ExportedPass& pass,
+                                      const TracedGraph& traced, const ExportSettings& settings) {
+  if (settings.images) return {prepare_images(writer, *settings.images)};
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < pass.inputs.size(); ++i) {
+    writer.input(value_info(pass.inputs[i], at(traced, traced.inputs[i])));
+    names.push_back(pass.inputs[i].name);
+  }
+  return names;
+}
+
+/// The `top` largest probabilities of each image and their classes, from the logits.
+void write_top(onnx::GraphWriter& writer, const std::string& logits, std::int64_t top) {
+  writer.enter("top");
+  const std::string all = writer.node("Softmax", {logits}, {{"axis", std::int64_t{-1}}});
+  const auto chosen =
+      writer.nodes("TopK", {all, writer.integers({top})}, 2, {{"axis", std::int64_t{-1}}});
+  const std::vector<onnx::Dimension> shape{std::string("batch"), top};
+  writer.output({"probabilities", onnx::ElementType::f32, shape, "of the likeliest classes"},
+                chosen[0]);
+  writer.output({"classes", onnx::ElementType::i64, shape, "these classes, the likeliest first"},
+                chosen[1]);
 }
 
 double norm(const Tensor& x) { return std::sqrt(ops::sum(ops::mul(x, x)).item()); }
+
+/// An image as the batch of one that a file is given.
+Tensor image_tensor(const Image& image) {
+  const auto bytes = static_cast<std::size_t>(image.height * image.width * Image::kChannels);
+  return from_bytes({1, image.height, image.width, Image::kChannels}, DType::u8,
+                    std::as_bytes(std::span(image.pixels).first(bytes)));
+}
+
+Tensor prepared_tensor(const Image& image, const EvaluationTransform& transform) {
+  const Image prepared = prepare_for_evaluation(image, transform);
+  const Tensor pixels = empty({1, Image::kChannels, prepared.height, prepared.width});
+  normalize(prepared, transform.normalization, pixels.data<float>());
+  return pixels;
+}
 
 }  // namespace
 
 onnx::ModelProto export_pass(const ExportedPass& pass, const std::string& name,
                              const ExportSettings& settings) {
+  if (settings.images) onnx::require_preparation(*settings.images);
   const TracedGraph traced = trace_forward(pass.examples, pass.forward);
   onnx::GraphWriter writer(settings.opset);
-  std::vector<std::string> inputs;
-  for (std::size_t i = 0; i < pass.inputs.size(); ++i) {
-    writer.input(value_info(pass.inputs[i], at(traced, traced.inputs[i])));
-    inputs.push_back(pass.inputs[i].name);
-  }
+  const std::vector<std::string> inputs = write_inputs(writer, pass, traced, settings);
   const std::vector<std::string> outputs = onnx::Lowerer(traced, writer).lower(inputs);
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     writer.output(value_info(pass.outputs[i], at(traced, traced.outputs[i])), outputs[i]);
   }
-  return {std::move(writer).graph(name), settings.opset, settings.version, {}, settings.metadata};
+  if (settings.top > 0) write_top(writer, outputs.front(), settings.top);
+  return {std::move(writer).graph(name), settings.opset, settings.version, settings.description,
+          settings.metadata};
+}
+
+ExportTrial random_trial(const ExportedPass& pass, std::int64_t count) {
+  ExportTrial trial;
+  for (std::size_t i = 0; i < pass.inputs.size(); ++i) {
+    Shape shape = pass.examples[i].shape();
+    shape[0] = count;
+    trial.inputs.push_back(rand_normal(shape, {0, 1}, {i}).to(pass.examples[i].dtype()));
+    trial.given[pass.inputs[i].name] = trial.inputs.back();
+  }
+  return trial;
+}
+
+std::vector<ExportTrial> picture_trials(const EvaluationTransform& transform, std::int64_t count) {
+  const Builtin pictures(Split::test);
+  Rng rng(count);
+  std::vector<ExportTrial> trials;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const ImageSize size{1 + rng.below(2 * transform.size.height),
+                         1 + rng.below(2 * transform.size.width)};
+    const Image image = resized(pictures.get(i).image, size, Filter::bilinear);
+    trials.push_back({{{"image", image_tensor(image)}}, {prepared_tensor(image, transform)}});
+  }
+  return trials;
 }
 
 ExportDifference difference_of(const onnx::ModelProto& written, const ExportedPass& pass,
-                               std::int64_t count) {
+                               const std::vector<ExportTrial>& trials) {
   const NoGrad no_grad;
-  std::vector<Tensor> inputs;
-  std::map<std::string, Tensor> named;
-  for (std::size_t i = 0; i < pass.inputs.size(); ++i) {
-    inputs.push_back(random_like(pass.examples[i], count, i));
-    named[pass.inputs[i].name] = inputs.back();
-  }
-  const std::vector<Tensor> expected = pass.forward(inputs), got = run_model(written, named);
   ExportDifference difference;
-  for (std::size_t i = 0; i < expected.size(); ++i) {
-    const Tensor b = expected[i].to(DType::f64), off = ops::sub(got[i].to(DType::f64), b);
-    const double largest = ops::amax(ops::abs(off)).item();
-    difference.largest = std::max(difference.largest, largest);
-    difference.relative = std::max(difference.relative, norm(off) / std::max(norm(b), 1e-30));
+  for (const ExportTrial& trial : trials) {
+    const std::vector<Tensor> expected = pass.forward(trial.inputs);
+    const std::vector<Tensor> got = run_model(written, trial.given);
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      const Tensor b = expected[i].to(DType::f64), off = ops::sub(got[i].to(DType::f64), b);
+      const double largest = ops::amax(ops::abs(off)).item();
+      difference.largest = std::max(difference.largest, largest);
+      difference.relative = std::max(difference.relative, norm(off) / std::max(norm(b), 1e-30));
+    }
   }
   return difference;
 }

@@ -2,10 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "data/geometry/evaluation_transform.h"
 #include "export/exported_pass.h"
 #include "export/onnx.h"
 
@@ -14,20 +17,37 @@ namespace fovea {
 struct ExportSettings {
   std::int64_t opset = 20;
   std::string version;  ///< of this program
+  std::string description{};
   std::vector<std::pair<std::string, std::string>> metadata{};
+  /// The file prepares images itself; empty: it takes the pass's inputs.
+  std::optional<EvaluationTransform> images{};
+  std::int64_t top = 0;  ///< more than 0: also the likeliest classes, of the first output
 };
 
-/// Throws, naming layer and op, if an op of the pass has no counterpart in ONNX.
+/// Throws, naming layer and op, if an op of the pass has no counterpart in ONNX, and if images
+/// cannot be prepared in a graph.
 [[nodiscard]] onnx::ModelProto export_pass(const ExportedPass& pass, const std::string& name,
                                            const ExportSettings& settings);
 
-/// How far the outputs of a file are from the model's on random inputs.
+/// Inputs for a file, and the same for its pass.
+struct ExportTrial {
+  std::map<std::string, Tensor> given;
+  std::vector<Tensor> inputs;
+};
+/// One trial of `count` random inputs.
+[[nodiscard]] ExportTrial random_trial(const ExportedPass& pass, std::int64_t count);
+/// Drawn pictures of different sizes, one each, prepared as `evaluate` does.
+[[nodiscard]] std::vector<ExportTrial> picture_trials(const EvaluationTransform& transform,
+                                                      std::int64_t count);
+
+/// How far the outputs of a file are from the model's.
 struct ExportDifference {
   double largest = 0;   ///< |a - b| of the element that differs most
   double relative = 0;  ///< ||a - b|| / ||b|| of the output that differs most
 };
-/// Runs `written` in the interpreter and the pass itself on `count` inputs.
+/// Runs `written` in the interpreter, and the pass itself.
 [[nodiscard]] ExportDifference difference_of(const onnx::ModelProto& written,
-                                             const ExportedPass& pass, std::int64_t count);
+                                             const ExportedPass& pass,
+                                             const std::vector<ExportTrial>& trials);
 
 }  // namespace fovea

@@ -2,6 +2,7 @@
 #include "export/graph_writer.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "engine/base/text.h"
 
@@ -54,8 +55,8 @@ std::string GraphWriter::small_constant(const std::string& name, const Tensor& v
   return constants_.contains(name) ? name : constant(name, values);
 }
 
-std::string GraphWriter::real(double value) {
-  return small_constant(concat("f32/", shortest_text(value)), scalar(value));
+std::string GraphWriter::number(double value, DType type) {
+  return small_constant(concat(type, '/', shortest_text(value)), scalar(value, {type, {}}));
 }
 
 std::string GraphWriter::integer(std::int64_t value) {
@@ -69,6 +70,17 @@ std::string GraphWriter::integers(const std::vector<std::int64_t>& values) {
   const Tensor list = empty({std::ssize(values)}, {DType::i64, {}});
   std::copy(values.begin(), values.end(), list.data<std::int64_t>());
   return small_constant(name + "]", list);
+}
+
+std::shared_ptr<const GraphProto> GraphWriter::branch(ValueInfoProto output,
+                                                      const std::function<std::string()>& write) {
+  const auto around = std::exchange(graph_.nodes, {});
+  output.name = write();
+  auto branch = std::make_shared<GraphProto>();
+  branch->name = unused(path_ + "/branch");
+  branch->nodes = std::exchange(graph_.nodes, around);
+  branch->outputs = {std::move(output)};
+  return branch;
 }
 
 void GraphWriter::output(ValueInfoProto info, const std::string& value) {

@@ -1,8 +1,9 @@
 // Building an ONNX graph node by node.
 #pragma once
 
-#include <initializer_list>
+#include <functional>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -33,10 +34,16 @@ class GraphWriter {
   /// A contiguous tensor under that name, or a longer one if another tensor has it. An equal tensor
   /// that had the name is not written again.
   std::string constant(const std::string& name, const Tensor& values);
-  /// Small constants, named after their values: f32 and i64 scalars, and i64 lists.
-  std::string real(double value);
+  /// Small constants, named after their values: scalars, and lists of i64.
+  std::string number(double value, DType type);
+  std::string real(double value) { return number(value, DType::f32); }
   std::string integer(std::int64_t value);
   std::string integers(const std::vector<std::int64_t>& values);
+
+  /// A graph whose only output, of that type and shape, is the value that `write` returns. It may
+  /// read all values before it; its constants belong to this graph.
+  std::shared_ptr<const GraphProto> branch(ValueInfoProto output,
+                                           const std::function<std::string()>& write);
 
   void input(ValueInfoProto info) { graph_.inputs.push_back(std::move(info)); }
   /// Adds a graph output: the value of that node under the name of the output.

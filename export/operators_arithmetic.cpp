@@ -74,17 +74,12 @@ NodeOutputs power(const Operands& o) { return {ops::pow(o[0], o[1].item())}; }
 
 NodeOutputs reciprocal(const Operands& o) { return {ops::div(full({}, 1, o[0].options()), o[0])}; }
 
-Tensor logical_and(const Tensor& a, const Tensor& b) {
-  return ops::mul(a.to(DType::f32), b.to(DType::f32)).to(DType::u8);
-}
-
 }  // namespace
 
 OperatorTable arithmetic_operators() {
   return {
       {"Abs", unary<ops::abs>},
       {"Add", binary<ops::add>},
-      {"And", folded<logical_and>},
       {"Cast", cast},
       {"Ceil", map_with<std::ceil>},
       {"Clip", clip},
@@ -97,7 +92,6 @@ OperatorTable arithmetic_operators() {
       {"Gelu", gelu},
       {"Greater", folded<ops::greater>},
       {"Identity", [](const Operands& o) { return NodeOutputs{o[0]}; }},
-      {"Less", folded<ops::less>},
       {"Log", unary<ops::log>},
       {"Max", folded<ops::maximum>},
       {"Min", folded<ops::minimum>},

@@ -133,6 +133,14 @@ NodeOutputs range(const Operands& o) {
   return {integers(values).to(o[0].dtype())};
 }
 
+/// Along the only axis.
+NodeOutputs cumulative_sum(const Operands& o) {
+  const Tensor y = o[0].to(DType::f64).contiguous().clone();
+  auto* const values = y.data<double>();
+  std::partial_sum(values, values + y.numel(), values);
+  return {y.to(o[0].dtype())};
+}
+
 NodeOutputs topk(const Operands& o) {
   const auto [values, positions] =
       ops::topk(o[0], o.list(1).at(0), static_cast<int>(o.integer("axis", -1)));
@@ -144,6 +152,7 @@ NodeOutputs topk(const Operands& o) {
 OperatorTable shape_operators() {
   return {
       {"Concat", concat_inputs},
+      {"CumSum", cumulative_sum},
       {"Expand", expand},
       {"Gather", gather},
       {"GatherElements", gather_elements},

@@ -19,6 +19,8 @@
 #include "models/registry.h"
 #include "ops/arithmetic.h"
 #include "ops/matmul.h"
+#include "ops/order.h"
+#include "ops/softmax.h"
 #include "ops/view.h"
 #include "tests/support/errors.h"
 
@@ -31,11 +33,12 @@ namespace {
 void disturb(Model& model) {
   const NoGrad no_grad;
   std::uint64_t seed = 0;
-  for (const auto* const list : {&model.store().parameters(), &model.store().buffers()}) {
-    for (const Parameter& p : *list) {
-      if (!is_float(p.tensor.dtype())) continue;
-      p.tensor.copy_(p.tensor + ops::abs(rand_normal(p.tensor.shape(), {0, 0.1}, {++seed})));
-    }
+  const auto noise = [&](const Tensor& t) { return rand_normal(t.shape(), {0, 0.1}, {++seed}); };
+  for (const Parameter& p : model.store().parameters()) {
+    if (is_float(p.tensor.dtype())) p.tensor.copy_(p.tensor + noise(p.tensor));
+  }
+  for (const Parameter& p : model.store().buffers()) {  // variances stay positive
+    if (is_float(p.tensor.dtype())) p.tensor.copy_(p.tensor + ops::abs(noise(p.tensor)));
   }
 }
 
@@ -48,13 +51,14 @@ onnx::ModelProto read_back(const onnx::ModelProto& model) {
 }
 
 onnx::ModelProto file_of(Model& model, std::int64_t opset = 20) {
-  return read_back(export_pass(exported_pass(model), model.info().name, {opset, "1", {}}));
+  return read_back(export_pass(exported_pass(model), model.info().name, {opset, "1"}));
 }
 
 /// How far what the model's file computes is from the model, relative to it.
 double difference(Model& model, std::int64_t opset = 20) {
   disturb(model);
-  return difference_of(file_of(model, opset), exported_pass(model), 3).relative;
+  const ExportedPass pass = exported_pass(model);
+  return difference_of(file_of(model, opset), pass, {random_trial(pass, 3)}).relative;
 }
 
 std::set<std::string> operators_in(const onnx::ModelProto& model) {
@@ -165,6 +169,42 @@ TEST_CASE("attention by position, which no image changes, is stored") {
   CHECK(!operators.contains("Log"));
 }
 
+TEST_CASE("a file that prepares images gives the model's logits for pictures of any size") {
+  const auto model = small_vit();
+  disturb(*model);
+  const ExportedPass pass = exported_pass(*model);
+  const EvaluationTransform images{{8, 12}, kImageNetNormalization, {.filter = Filter::lanczos}};
+  const onnx::ModelProto file =
+      read_back(export_pass(pass, "x", {.opset = 20, .version = "1", .images = images}));
+  CHECK(file.graph.inputs.at(0).name == "image");
+  CHECK(difference_of(file, pass, picture_trials(images, 16)).relative < 1e-5);
+}
+
+TEST_CASE("the likeliest classes are those of the largest logits, with their probabilities") {
+  const auto model = small_vit();
+  const ExportedPass pass = exported_pass(*model);
+  const onnx::ModelProto file = export_pass(pass, "x", {.opset = 20, .version = "1", .top = 2});
+  const ExportTrial trial = random_trial(pass, 3);
+  const std::vector<Tensor> outputs = run_model(file, trial.given);
+  REQUIRE(outputs.size() == 3);
+  const auto [values, classes] = ops::topk(ops::softmax(outputs[0]), 2);
+  CHECK(outputs[1].to_vector() == values.to_vector());
+  CHECK(outputs[2].to_vector() == classes.to_vector());
+}
+
+TEST_CASE("images that a graph cannot prepare are refused") {
+  const auto model = small_vit();
+  for (const CropMode mode : {CropMode::adm, CropMode::keep, CropMode::detr}) {
+    const EvaluationTransform images{{8, 12}, kImageNetNormalization, {.mode = mode}};
+    tests::check_error(
+        [&] {
+          (void)export_pass(exported_pass(*model), "x",
+                            {.opset = 20, .version = "1", .images = images});
+        },
+        "--input tensor");
+  }
+}
+
 TEST_CASE("an op without a counterpart is an error that names layer and op") {
   const ExportedPass pass{
       {{"x", ""}}, {{"y", ""}}, {zeros({1, 3})}, [](const auto& inputs) {
@@ -173,7 +213,7 @@ TEST_CASE("an op without a counterpart is an error that names layer and op") {
       }};
   tests::check_error(
       [&] {
-        (void)export_pass(pass, "x", {20, "1", {}});
+        (void)export_pass(pass, "x", {20, "1"});
       },
       "export: blocks.0: the op flip has no counterpart in ONNX");
 }
@@ -185,7 +225,7 @@ TEST_CASE("a value with an axis per pair of images is refused") {
       }};
   tests::check_error(
       [&] {
-        (void)export_pass(pass, "x", {20, "1", {}});
+        (void)export_pass(pass, "x", {20, "1"});
       },
       "more than one axis that grows with the batch");
 }

@@ -31,7 +31,7 @@ TEST_CASE("a branch is taken by its condition and reads the values around it") {
     return std::shared_ptr<const GraphProto>(graph);
   };
   const ModelProto model =
-      graph_of({{"c", "Less", {"x", "zero"}, {"is_negative"}},
+      graph_of({{"c", "Greater", {"zero", "x"}, {"is_negative"}},
                 {"if",
                  "If",
                  {"is_negative"},

@@ -288,7 +288,10 @@ def file_cases(cases, folder):
     for what, flags, word in [("no output", [], "--output FILE.onnx"), ("over a file that is there", ["--output", onnx], "--overwrite"),
                               ("another ending", ["--output", folder / "model.pb"], "--output FILE.onnx"),
                               ("a folder that is not there", ["--output", folder / "none/model.onnx"], "none"),
-                              ("an old opset", ["--output", folder / "m.onnx", "--opset", "16"], "--opset")]:
+                              ("an old opset", ["--output", folder / "m.onnx", "--opset", "16"], "--opset"),
+                              ("more than all classes", ["--output", folder / "m.onnx", "--top", "1000"], "--top"),
+                              ("a crop that no graph makes", ["--output", folder / "m.onnx", "--crop-mode", "adm"],
+                               "--input tensor")]:
         cases.refused(f"export: {what}", ["export", weights, *flags], word)
     assert onnx.read_text() == "kept"
 

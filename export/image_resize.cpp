@@ -1,0 +1,186 @@
+// data/geometry/resize.cpp in the terms of a graph. An axis is a product with a matrix of weights,
+// which the graph computes in f64 and rounds to 22 fractional bits, as Pillow does. A weight is
+// split into 256 high + low, so that sums of each with levels are integers below 2^24, which f32
+// holds. Levels are rounded after each axis.
+#include "export/image_resize.h"
+
+#include <numbers>
+
+namespace fovea::onnx {
+namespace {
+
+constexpr double kWeight = 1 << 22, kPart = 1 << 8;
+
+/// sin(pi x) / (pi x).
+Expression sinc(const Expression& x) {
+  const Expression angle = x * std::numbers::pi;
+  const Expression is_zero(x.writer(), DType::u8, x.then("Equal", {x.number(0).name()}).name());
+  return where(is_zero, x.number(1), angle.then("Sin") / angle);
+}
+
+/// 1 where |x| < most.
+Expression within(const Expression& x, double most) { return step(x.number(most), abs(x)); }
+
+Expression bicubic(const Expression& x) {  // Keys' cubic with a = -1/2
+  constexpr double a = -0.5;
+  const Expression r = abs(x);
+  const Expression inner = (r * (a + 2) - (a + 3)) * r * r + 1;
+  const Expression outer = (((r - 5) * r + 8) * r - 4) * a;
+  return where(r.number(1) > r, inner, outer * within(x, 2));
+}
+
+Expression box(const Expression& x) { return step(x, x.number(-0.5)) - step(x, x.number(0.5)); }
+
+Expression bilinear(const Expression& x) { return max(x.number(1) - abs(x), x.number(0)); }
+
+Expression hamming(const Expression& x) {
+  const Expression window = (x * std::numbers::pi).then("Cos") * 0.46 + 0.54;
+  return sinc(x) * window * within(x, 1);
+}
+
+Expression lanczos(const Expression& x) { return sinc(x) * sinc(x / 3) * within(x, 3); }
+
+/// Half the width of a filter's support.
+double support_of(Filter filter) {
+  switch (filter) {
+    case Filter::box:
+      return 0.5;
+    case Filter::lanczos:
+      return 3;
+    case Filter::bicubic:
+      return 2;
+    default:
+      return 1;
+  }
+}
+
+using Kernel = Expression (*)(const Expression& x);
+
+Kernel kernel_of(Filter filter) {
+  switch (filter) {
+    case Filter::box:
+      return box;
+    case Filter::bilinear:
+      return bilinear;
+    case Filter::hamming:
+      return hamming;
+    case Filter::lanczos:
+      return lanczos;
+    default:
+      return bicubic;
+  }
+}
+
+/// 0, 1, ... below a size, in f64.
+Expression positions(const Expression& size) {
+  GraphWriter& w = size.writer();
+  const std::string count = size.to(DType::i64).name();
+  const std::string range = w.node("Range", {w.integer(0), count, w.integer(1)});
+  return Expression(w, DType::i64, range).to(DType::f64);
+}
+
+/// The outputs that are computed, [computed].
+Expression output_positions(const ResizedAxis& axis) {
+  const Tensor from_zero = arange(axis.computed).to(DType::f64);
+  GraphWriter& w = axis.first.writer();
+  const Expression from_first(w, DType::f64, w.constant("image/outputs", from_zero));
+  const Expression outputs = from_first + axis.first;
+  return max(min(outputs, axis.outputs - 1), outputs.number(0));
+}
+
+/// A matrix in f32 of integers as two: 256 high + low.
+struct SplitWeights {
+  Expression high, low;
+};
+
+enum class Side { left, right };  ///< where the matrix stands in its product with an image
+
+/// [computed, source] on the left, [source, computed] on the right. The order of operations is
+/// Pillow's: a position that is at the very edge of a filter falls to the same side.
+SplitWeights weights_of(const ResizedAxis& axis, Filter filter, Side side) {
+  const std::int64_t along = side == Side::left ? 1 : 0;  // the axis of the source
+  const Expression scale = axis.source / axis.outputs;
+  const Expression stretch = max(scale, scale.number(1));
+  const Expression output = output_positions(axis).with_axes({along});
+  const Expression pixel = positions(axis.source).with_axes({1 - along});
+  const Expression center = (output + 0.5) * scale;
+  const Expression distance = (pixel - center + 0.5) * (stretch.number(1) / stretch);
+
+  const Expression reach = stretch * support_of(filter);
+  const Expression from = floor(center - reach + 0.5), to = floor(center + reach + 0.5);
+  const Expression is_read = step(pixel, from - 0.5) * step(to - 0.5, pixel);
+  const Expression value = kernel_of(filter)(distance) * is_read;
+  const Expression sum = value.then("ReduceSum", {value.writer().integers({along})});
+  const Expression weight = value / sum * kWeight;
+  const Expression rounded =
+      where(weight.number(0) > weight, ceil(weight - 0.5), floor(weight + 0.5));
+  const Expression high = floor((rounded + kPart / 2) / kPart);
+  return {high.to(DType::f32), (rounded - high * kPart).to(DType::f32)};
+}
+
+Expression product(const Expression& levels, const Expression& weights, Side side) {
+  return side == Side::left ? weights.then("MatMul", {levels.name()})
+                            : levels.then("MatMul", {weights.name()});
+}
+
+/// One axis: floor(sum / 2^22 + 1/2), clipped. The low parts carry into the high ones first.
+Expression resized(const Expression& levels, const SplitWeights& weights, Side side) {
+  constexpr double rest = kWeight / kPart;  // 2^14
+  const Expression carry = floor(product(levels, weights.low, side) / kPart);
+  const Expression sum = product(levels, weights.high, side) + carry + rest / 2;
+  return max(min(floor(sum / rest), sum.number(255)), sum.number(0));
+}
+
+/// Both axes, in the order that leaves fewer pixels between them: vertically first if the height
+/// shrinks by more than twice what the width does.
+Expression resize_both(const Expression& levels, const ResizedAxis& rows,
+                       const ResizedAxis& columns, Filter filter) {
+  GraphWriter& w = levels.writer();
+  const SplitWeights down = weights_of(rows, filter, Side::left);
+  const SplitWeights across = weights_of(columns, filter, Side::right);
+  const auto branch = [&](bool vertical_first) {
+    const ValueInfoProto output{
+        "",
+        ElementType::f32,
+        {std::string("batch"), std::int64_t{3}, rows.computed, columns.computed}};
+    return w.branch(output, [&] {
+      if (vertical_first) {
+        return resized(resized(levels, down, Side::left), across, Side::right).name();
+      }
+      return resized(resized(levels, across, Side::right), down, Side::left).name();
+    });
+  };
+  const Expression lost = rows.source - rows.outputs;
+  const Expression lost_width = columns.source - columns.outputs;
+  const Expression is_vertical_first = lost > max(lost_width * 2, lost.number(0));
+  return {w, DType::f32,
+          w.node("If", {is_vertical_first.name()},
+                 {{"then_branch", branch(true)}, {"else_branch", branch(false)}})};
+}
+
+/// The source of each output along an axis, i64 [computed]. Pillow adds up steps instead of
+/// multiplying; the last bit of a position can decide which pixel is nearest.
+Expression nearest(const ResizedAxis& axis) {
+  GraphWriter& w = axis.source.writer();
+  const Expression scale = axis.source / axis.outputs;
+  const Expression is_first = step(axis.source.number(0.5), positions(axis.outputs));
+  const Expression steps = scale * (is_first.number(1) - is_first * 0.5);
+  const Expression at = steps.then("CumSum", {w.integer(0)});
+  const Expression source = max(min(floor(at), axis.source - 1), at.number(0));
+  const std::string chosen = output_positions(axis).to(DType::i64).name();
+  return source.then("Gather", {chosen}, {{"axis", std::int64_t{0}}}).to(DType::i64);
+}
+
+}  // namespace
+
+Expression resize(const Expression& levels, const ResizedAxis& rows, const ResizedAxis& columns,
+                  Filter filter) {
+  if (filter == Filter::nearest) {
+    const Expression read =
+        levels.then("Gather", {nearest(rows).name()}, {{"axis", std::int64_t{2}}});
+    return read.then("Gather", {nearest(columns).name()}, {{"axis", std::int64_t{3}}});
+  }
+  return resize_both(levels, rows, columns, filter);
+}
+
+}  // namespace fovea::onnx

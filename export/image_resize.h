@@ -1,0 +1,23 @@
+// Resizing in a graph, with every rounding of Pillow 13's. ONNX's own Resize has another filter
+// when it shrinks, and programs differ in what they make of it; products of matrices are the same
+// everywhere.
+#pragma once
+
+#include "data/geometry/resize.h"
+#include "export/expression.h"
+
+namespace fovea::onnx {
+
+/// One axis of a resize: numbers in f64, known when the graph runs.
+struct ResizedAxis {
+  Expression source;      ///< size of the image
+  Expression outputs;     ///< size to which it is resized
+  Expression first;       ///< of the outputs, the first that is computed
+  std::int64_t computed;  ///< and how many are; those outside 0 .. outputs repeat the outermost
+};
+
+/// Levels 0 .. 255 in f32 [B, C, H, W] -> [B, C, rows.computed, columns.computed].
+[[nodiscard]] Expression resize(const Expression& levels, const ResizedAxis& rows,
+                                const ResizedAxis& columns, Filter filter);
+
+}  // namespace fovea::onnx
