@@ -112,14 +112,17 @@ std::string values_text(const std::vector<onnx::ValueInfoProto>& values) {
   return join(texts, ", ");
 }
 
+bool takes_images(const ExportedPass& pass) { return pass.inputs.front().name == "pixels"; }
+
 /// What the file does; throws if it cannot.
-ExportSettings settings_of(const ExportRequest& request, const LoadedModel& loaded) {
+ExportSettings settings_of(const ExportRequest& request, const LoadedModel& loaded,
+                           const ExportedPass& pass) {
   const ModelInfo& model = loaded.model->info();
   ExportSettings settings{request.opset, version_text(), {}, metadata_of(loaded)};
   check(request.top <= model.num_classes, "--top: got ", request.top, ", but ", model.name, " has ",
         model.num_classes, " classes");
   settings.top = request.top;
-  if (request.input == "tensor") return settings;
+  if (request.input == "tensor" || !takes_images(pass)) return settings;
   check(model.in_chans == Image::kChannels, model.name, " takes images of ", model.in_chans,
         " channels, which the file cannot prepare; --input tensor writes a file for prepared ones");
   settings.images = loaded.preparation();
@@ -156,7 +159,7 @@ int run_export(int argc, char** argv) {
   const std::vector<std::string> arguments = parse_into_fields(
       argc, argv,
       {"export",
-       "Writes a trained classifier as an ONNX file for onnxruntime, OpenVINO and others. Before\n"
+       "Writes a trained model as an ONNX file for onnxruntime, OpenVINO and others. Before\n"
        "the file appears, it is read back, run on pictures and compared with the model.",
        "run directory, hub folder or weights file (default: the newest under runs/)",
        fields_of(request)});
@@ -167,7 +170,7 @@ int run_export(int argc, char** argv) {
   const LoadedModel loaded = load_trained(request.load);
   for (const std::string& notice : loaded.notices) std::cerr << "note: " << notice << '\n';
   const ExportedPass pass = exported_pass(*loaded.model);
-  const ExportSettings settings = settings_of(request, loaded);
+  const ExportSettings settings = settings_of(request, loaded, pass);
   const onnx::ModelProto model = export_pass(pass, loaded.model->info().name, settings);
   NewFile file(request.output);
   write_model(file, model);

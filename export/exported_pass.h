@@ -12,6 +12,7 @@ namespace fovea {
 /// A named input or output. The first axis is the batch's.
 struct PassValue {
   std::string name, description;
+  double most = 1;  ///< of an input: the size of its values, or how many integers there are
 };
 
 struct ExportedPass {
@@ -20,8 +21,7 @@ struct ExportedPass {
   TracedForward forward;         ///< one tensor for each output
 };
 
-/// The pass of a model in evaluation. The model must outlive it. Throws for a model whose task
-/// cannot be exported.
+/// The pass of a model in evaluation. The model must outlive it.
 [[nodiscard]] ExportedPass exported_pass(Model& model);
 
 }  // namespace fovea

@@ -11,7 +11,7 @@ std::string softmax(const Call& c, const std::string& x, std::int64_t axis) {
 /// softmax(q k^T scale + bias) v for q [B, H, N, D], k [B, H, D, M], v [B, H, M, E].
 std::string attend(const Call& c, const std::string& q, const std::string& transposed_k,
                    const std::string& v, const std::string& bias) {
-  const std::string scaled = c.node("Mul", {q, c.writer().real(c.real("scale"))});
+  const std::string scaled = c.node("Mul", {q, c.number(c.real("scale"))});
   std::string scores = c.node("MatMul", {scaled, transposed_k});
   if (!bias.empty()) scores = c.node("Add", {scores, bias});
   return c.node("MatMul", {softmax(c, scores, -1), v});

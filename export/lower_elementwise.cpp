@@ -8,7 +8,7 @@ namespace {
 
 /// a op b, where b is an input or an attribute.
 std::string binary(const Call& c, const char* op) {
-  return c.node(op, {c[0], c.has("b") ? c.writer().real(c.real("b")) : c[1]});
+  return c.node(op, {c[0], c.has("b") ? c.number(c.real("b")) : c[1]});
 }
 
 std::string cast(const Call& c) {
@@ -18,7 +18,7 @@ std::string cast(const Call& c) {
 
 /// x sigmoid(a x).
 std::string sigmoid_gated(const Call& c, double a) {
-  const std::string scaled = a == 1 ? c[0] : c.node("Mul", {c[0], c.writer().real(a)});
+  const std::string scaled = a == 1 ? c[0] : c.node("Mul", {c[0], c.number(a)});
   return c.node("Mul", {c[0], c.node("Sigmoid", {scaled})});
 }
 
@@ -40,14 +40,14 @@ std::string gelu(const Call& c, const std::string& x) {
   std::string inner;
   if (is_tanh) {
     const std::string cube = c.node("Mul", {c.node("Mul", {x, x}), x});
-    const std::string sum = c.node("Add", {x, c.node("Mul", {cube, w.real(0.044715)})});
+    const std::string sum = c.node("Add", {x, c.node("Mul", {cube, c.number(0.044715)})});
     const double scale = std::numbers::sqrt2 * std::numbers::inv_sqrtpi;  // sqrt(2 / pi)
-    inner = c.node("Tanh", {c.node("Mul", {sum, w.real(scale)})});
+    inner = c.node("Tanh", {c.node("Mul", {sum, c.number(scale)})});
   } else {
-    inner = c.node("Erf", {c.node("Mul", {x, w.real(1 / std::numbers::sqrt2)})});
+    inner = c.node("Erf", {c.node("Mul", {x, c.number(1 / std::numbers::sqrt2)})});
   }
-  const std::string half = c.node("Mul", {x, w.real(0.5)});
-  return c.node("Mul", {half, c.node("Add", {inner, w.real(1)})});
+  const std::string half = c.node("Mul", {x, c.number(0.5)});
+  return c.node("Mul", {half, c.node("Add", {inner, c.number(1)})});
 }
 
 LoweringTable elementwise_lowerings() {
@@ -60,8 +60,7 @@ LoweringTable elementwise_lowerings() {
        }},
       {"clamp",
        [](const Call& c) {
-         GraphWriter& w = c.writer();
-         return c.node("Clip", {c[0], w.real(c.real("lo")), w.real(c.real("hi"))});
+         return c.node("Clip", {c[0], c.number(c.real("lo")), c.number(c.real("hi"))});
        }},
       {"clone", [](const Call& c) { return c[0]; }},
       {"cos", [](const Call& c) { return c.node("Cos", {c[0]}); }},
@@ -82,7 +81,7 @@ LoweringTable elementwise_lowerings() {
       {"neg", [](const Call& c) { return c.node("Neg", {c[0]}); }},
       {"pow",
        [](const Call& c) {
-         return c.node("Pow", {c[0], c.writer().real(c.real("exponent"))});
+         return c.node("Pow", {c[0], c.number(c.real("exponent"))});
        }},
       {"quick_gelu", [](const Call& c) { return sigmoid_gated(c, 1.702); }},
       {"relu", [](const Call& c) { return c.node("Relu", {c[0]}); }},

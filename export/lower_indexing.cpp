@@ -10,6 +10,11 @@ std::string gather(const Call& c) {
   return c.node("GatherElements", {c[0], c[1]}, {{"axis", c.integer("axis")}});
 }
 
+std::string argmax(const Call& c) {
+  return c.node("ArgMax", {c[0]},
+                {{"axis", c.integer("axis")}, {"keepdims", c.integer("keepdim")}});
+}
+
 std::string index_select(const Call& c) {
   return c.node("Gather", {c[0], c[1]}, {{"axis", c.integer("axis")}});
 }
@@ -69,8 +74,11 @@ std::string relative_sum(const Call& c) {
 
 LoweringTable indexing_lowerings() {
   return {
-      {"embedding", embedding},       {"gather", gather},
-      {"index_select", index_select}, {"relative_gather", relative_gather},
+      {"argmax", argmax},
+      {"embedding", embedding},
+      {"gather", gather},
+      {"index_select", index_select},
+      {"relative_gather", relative_gather},
       {"relative_sum", relative_sum},
   };
 }

@@ -34,7 +34,7 @@ std::string layer_norm(const Call& c) {
 /// x / sqrt(mean(x^2) + eps) weight.
 std::string rms_norm(const Call& c) {
   const std::string square = c.reduce("ReduceMean", c.node("Mul", {c[0], c[0]}), {-1}, true);
-  const std::string shifted = c.node("Add", {square, c.writer().real(c.real("eps"))});
+  const std::string shifted = c.node("Add", {square, c.number(c.real("eps"))});
   const std::string y = c.node("Div", {c[0], c.node("Sqrt", {shifted})});
   return c.has(1) ? c.node("Mul", {y, c[1]}) : y;
 }
@@ -94,7 +94,7 @@ std::string reduction(const Call& c) {
 /// x / max(sum |x|, eps).
 std::string l1_normalize(const Call& c) {
   const std::string sum = c.reduce("ReduceSum", c.node("Abs", {c[0]}), {c.integer("axis")}, true);
-  return c.node("Div", {c[0], c.node("Max", {sum, c.writer().real(c.real("eps"))})});
+  return c.node("Div", {c[0], c.node("Max", {sum, c.number(c.real("eps"))})});
 }
 
 constexpr char kMean[] = "ReduceMean", kSum[] = "ReduceSum", kMax[] = "ReduceMax";

@@ -64,7 +64,7 @@ std::string pad(const Call& c) {
     pads[rank - 1 - i] = amounts[2 * i];
     pads[2 * rank - 1 - i] = amounts[2 * i + 1];
   }
-  return c.node("Pad", {c[0], c.writer().integers(pads), c.writer().real(c.real("value"))});
+  return c.node("Pad", {c[0], c.writer().integers(pads), c.number(c.real("value"))});
 }
 
 std::string roll(const Call& c) {

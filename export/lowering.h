@@ -60,6 +60,11 @@ class Call {
 
   // Short forms of what many lowerings write.
 
+  /// A constant of the first input's type.
+  [[nodiscard]] std::string number(double constant) const {
+    return writer().number(constant, value(0).tensor.dtype());
+  }
+
   [[nodiscard]] std::string node(const std::string& op, std::vector<std::string> inputs,
                                  GraphWriter::Attributes attributes = {}) const {
     return writer().node(op, std::move(inputs), std::move(attributes));

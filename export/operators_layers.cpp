@@ -1,4 +1,4 @@
-// Products, normalisations, reductions and maps.
+// Products, normalisations, reductions and what reads maps.
 #include <algorithm>
 #include <string>
 
@@ -6,6 +6,7 @@
 #include "export/interpreter.h"
 #include "ops/arithmetic.h"
 #include "ops/conv.h"
+#include "ops/deformable.h"
 #include "ops/matmul.h"
 #include "ops/norm.h"
 #include "ops/pool.h"
@@ -72,6 +73,22 @@ NodeOutputs batch_norm(const Operands& o) {
   return {ops::batch_norm(o[0], {o[1], o[2]}, {o[3], o[4]}, {.eps = epsilon(o)})};
 }
 
+/// Bilinear, with zeros outside: deformable attention of one head, with a point and weight 1.
+NodeOutputs grid_sample(const Operands& o) {
+  const std::string mode = o.attribute<std::string>("mode", "linear");
+  const bool is_known = (mode == "linear" || mode == "bilinear") &&
+                        o.integer("align_corners", 0) == 0 &&
+                        o.attribute<std::string>("padding_mode", "zeros") == "zeros";
+  check(is_known, "samples otherwise than bilinearly with zeros outside");
+  const Tensor &maps = o[0], &grid = o[1];  // [N, C, h, w], [N, H, W, 2]
+  const std::int64_t N = maps.size(0), C = maps.size(1), H = grid.size(1), W = grid.size(2);
+  const Tensor value = ops::unsqueeze(ops::permute(maps, {0, 2, 3, 1}), 3);  // [N, h, w, 1, C]
+  const Tensor places = ops::reshape(ops::div(grid + 1, 2), {N, H * W, 1, 1, 2});
+  const Tensor y = ops::deformable_attention(value.contiguous(), places.contiguous(),
+                                             ones({N, H * W, 1, 1}, maps.options()));
+  return {ops::reshape(ops::permute(y, {0, 2, 1}), {N, C, H, W})};
+}
+
 enum class Reduction { sum, mean, max };
 
 /// One axis after another. The axes are an input or, before opset 18, an attribute.
@@ -107,6 +124,7 @@ OperatorTable layer_operators() {
        [](const Operands& o) { return NodeOutputs{ops::avg_pool2d(o[0], windows(o))}; }},
       {"BatchNormalization", batch_norm},
       {"Conv", conv},
+      {"GridSample", grid_sample},
       {"InstanceNormalization", instance_norm},
       {"LayerNormalization", layer_norm},
       {"LogSoftmax", log_softmax},

@@ -141,6 +141,10 @@ NodeOutputs cumulative_sum(const Operands& o) {
   return {y.to(o[0].dtype())};
 }
 
+NodeOutputs argmax(const Operands& o) {
+  return {ops::argmax(o[0], static_cast<int>(o.integer("axis", 0)), o.integer("keepdims", 1) != 0)};
+}
+
 NodeOutputs topk(const Operands& o) {
   const auto [values, positions] =
       ops::topk(o[0], o.list(1).at(0), static_cast<int>(o.integer("axis", -1)));
@@ -151,6 +155,7 @@ NodeOutputs topk(const Operands& o) {
 
 OperatorTable shape_operators() {
   return {
+      {"ArgMax", argmax},
       {"Concat", concat_inputs},
       {"CumSum", cumulative_sum},
       {"Expand", expand},

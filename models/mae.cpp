@@ -87,16 +87,21 @@ Tensor Mae::probe(const Tensor& images, Context& ctx) {
 }
 
 Reconstruction Mae::reconstruct(const Tensor& images, const Masking& masking, Context& ctx) const {
-  const Tensor latent = encode(images, masking, ctx);
+  const Tensor latent = encode(images, &masking, ctx);
   return {latent, decode(latent, masking, ctx)};
 }
 
+Tensor Mae::features(const Tensor& images, Context& ctx) const {
+  return encode(images, nullptr, ctx);
+}
+
 /// Encodes the visible patches: [B, 1 + kept, D].
-Tensor Mae::encode(const Tensor& images, const Masking& masking, Context& ctx) const {
+Tensor Mae::encode(const Tensor& images, const Masking* masking, Context& ctx) const {
   const std::int64_t B = images.size(0), N = config_.image.patches();
   const Tensor patches = patch_embed_(images, ctx);  // [B, N, D]
   const Tensor pos = pos_embed_.to(patches.dtype());
-  const Tensor x = tokens_at(patches + ops::slice(pos, 1, 1, 1 + N), masking.visible);
+  const Tensor all = patches + ops::slice(pos, 1, 1, 1 + N);
+  const Tensor x = masking == nullptr ? all : tokens_at(all, masking->visible);
   const Tensor cls = cls_token_.value(x.dtype()) + ops::slice(pos, 1, 0, 1);
   Tensor tokens = ops::cat({repeated(cls, B, 1), x}, 1);
   ctx.show("feat/embed", tokens);

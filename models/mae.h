@@ -78,6 +78,8 @@ class Mae : public Model {
 
   [[nodiscard]] Reconstruction reconstruct(const Tensor& images, const Masking& masking,
                                            Context& ctx) const;
+  /// The encoder's tokens of whole images, no patch masked: [B, 1 + N, D].
+  [[nodiscard]] Tensor features(const Tensor& images, Context& ctx) const;
   /// Mean squared error of the patch values, averaged over masked patches; a scalar. The images
   /// receive a gradient too, because the targets are computed from them.
   [[nodiscard]] Tensor loss(const Tensor& images, const Masking& masking,
@@ -86,7 +88,8 @@ class Mae : public Model {
 
  private:
   [[nodiscard]] Scope decoder() { return top().decoder().xavier(); }
-  [[nodiscard]] Tensor encode(const Tensor& images, const Masking& masking, Context& ctx) const;
+  /// `masking` null: of all patches.
+  [[nodiscard]] Tensor encode(const Tensor& images, const Masking* masking, Context& ctx) const;
   [[nodiscard]] Tensor decode(const Tensor& latent, const Masking& masking, Context& ctx) const;
 
   MaeConfig config_;

@@ -172,10 +172,10 @@ TEST_CASE("a model costs its own files, an entry in the registry and a row of na
         if (line == "#include \"" + header + "\"") readers.insert(file->path);
       }
     }
-    // Besides the family's own: what is drawn or measured of it alone, and its task.
+    // Besides the family's own: what is drawn or measured of it alone, its task, and its export.
     CHECK(others(readers,
                  "models/.*|tests/parity/.*|report/inspect/.*|train/tasks/.*|apps/tasks/.*|"
-                 "train/start/initial_weights\\.cpp")
+                 "export/exported_pass\\.cpp|train/start/initial_weights\\.cpp")
               .empty());
     CHECK(slurp(kRoot / "models/presets.cpp").find('"' + name + '"') != std::string::npos);
   }
@@ -286,9 +286,10 @@ TEST_CASE("a task costs five files and two rows") {
       if (matches(path, "apps/train_\\w+\\.cpp")) programs.insert(path);
     }
     CHECK(programs.size() == 1);
-    // Besides: the second row, the goldens' row, models, and who shows them.
-    CHECK(others(found, own + ".*|models/.*|(train/start|apps/tasks)/tasks\\.cpp|" +
-                            *programs.begin() + "|report/inspect/.*|tests/parity/golden\\.cpp")
+    // Besides: the second row, its export, the goldens' row, models, and who shows them.
+    CHECK(others(found,
+                 own + ".*|models/.*|(train/start|apps/tasks)/tasks\\.cpp|" + *programs.begin() +
+                     "|export/exported_pass\\.cpp|report/inspect/.*|tests/parity/golden\\.cpp")
               .empty());
   }
 }

@@ -1,58 +1,26 @@
 // Every classifier as an ONNX graph: written, read back, run, and compared with the model.
 #include <doctest/doctest.h>
 
-#include <cstdlib>
-#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "engine/autograd.h"
-#include "engine/base/temporary_folder.h"
-#include "engine/formats/safetensors.h"
-#include "engine/random.h"
 #include "export/export_model.h"
 #include "export/interpreter.h"
-#include "export/onnx_file.h"
 #include "models/registry.h"
-#include "ops/arithmetic.h"
 #include "ops/matmul.h"
 #include "ops/order.h"
 #include "ops/softmax.h"
 #include "ops/view.h"
+#include "tests/export/exported.h"
 #include "tests/support/errors.h"
 
 using namespace fovea;
-using nlohmann::json;
+using namespace fovea::tests;
 
 namespace {
-
-/// Moves all parameters, so that none is a zero that a file may lack unseen.
-void disturb(Model& model) {
-  const NoGrad no_grad;
-  std::uint64_t seed = 0;
-  const auto noise = [&](const Tensor& t) { return rand_normal(t.shape(), {0, 0.1}, {++seed}); };
-  for (const Parameter& p : model.store().parameters()) {
-    if (is_float(p.tensor.dtype())) p.tensor.copy_(p.tensor + noise(p.tensor));
-  }
-  for (const Parameter& p : model.store().buffers()) {  // variances stay positive
-    if (is_float(p.tensor.dtype())) p.tensor.copy_(p.tensor + ops::abs(noise(p.tensor)));
-  }
-}
-
-onnx::ModelProto read_back(const onnx::ModelProto& model) {
-  const TemporaryFolder folder;
-  NewFile file(folder / "model.onnx");
-  write_model(file, model);
-  file.finish();
-  return onnx::read_model(folder / "model.onnx");
-}
-
-onnx::ModelProto file_of(Model& model, std::int64_t opset = 20) {
-  return read_back(export_pass(exported_pass(model), model.info().name, {opset, "1"}));
-}
 
 /// How far what the model's file computes is from the model, relative to it.
 double difference(Model& model, std::int64_t opset = 20) {
@@ -73,30 +41,13 @@ std::unique_ptr<Model> small_vit() {
                     1);
 }
 
-/// The model of a golden file, whose configuration also describes a loss.
-std::unique_ptr<Model> model_of_golden(const std::filesystem::path& path) {
-  const Metadata metadata = list_safetensors(path).metadata;
-  json config = json::parse(metadata.at("config"));
-  for (const char* const key : {"loss", "smoothing", "distillation_type", "alpha", "tau", "init",
-                                "bce_target_thresh", "initial_values"}) {
-    config.erase(key);
-  }
-  config["family"] = metadata.at("family");
-  return make_model_from_config(config, 1);
-}
-
 }  // namespace
 
 TEST_CASE("the files of classifiers with each setting of their families compute their logits") {
-  const std::set<std::string> classifiers{"vit", "pit", "deit", "cpvt", "pervit"};
   int count = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(std::getenv("FOVEA_GOLDEN"))) {
-    const std::string name = entry.path().stem();
-    if (!classifiers.contains(name.substr(0, name.find('_')))) continue;
-    if (entry.path().extension() != ".safetensors") continue;
-    CAPTURE(name);
-    const auto model = model_of_golden(entry.path());
-    CHECK(difference(*model) < 1e-5);
+  for (const auto& golden : models_of_goldens({"vit", "pit", "deit", "cpvt", "pervit"})) {
+    CAPTURE(golden.name);
+    CHECK(difference(*golden.model) < 1e-5);
     ++count;
   }
   CHECK(count > 40);
@@ -196,7 +147,7 @@ TEST_CASE("images that a graph cannot prepare are refused") {
   const auto model = small_vit();
   for (const CropMode mode : {CropMode::adm, CropMode::keep, CropMode::detr}) {
     const EvaluationTransform images{{8, 12}, kImageNetNormalization, {.mode = mode}};
-    tests::check_error(
+    check_error(
         [&] {
           (void)export_pass(exported_pass(*model), "x",
                             {.opset = 20, .version = "1", .images = images});
@@ -211,7 +162,7 @@ TEST_CASE("an op without a counterpart is an error that names layer and op") {
         const Tensor weight = ones({3, 3}).set_name("blocks.0.fc1.weight");
         return std::vector<Tensor>{ops::flip(ops::linear(inputs[0], weight), 1)};
       }};
-  tests::check_error(
+  check_error(
       [&] {
         (void)export_pass(pass, "x", {20, "1"});
       },
@@ -223,7 +174,7 @@ TEST_CASE("a value with an axis per pair of images is refused") {
       {{"x", ""}}, {{"y", ""}}, {zeros({1, 3})}, [](const auto& inputs) {
         return std::vector<Tensor>{ops::matmul(inputs[0], inputs[0], {.b = true})};
       }};
-  tests::check_error(
+  check_error(
       [&] {
         (void)export_pass(pass, "x", {20, "1"});
       },

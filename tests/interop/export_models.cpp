@@ -1,0 +1,81 @@
+// export_models FOLDER [NAME...]: models as ONNX files, and what they compute: FOLDER/NAME.onnx and
+// NAME-1.safetensors, NAME-3.safetensors with the inputs and outputs of batches of 1 and 3. Without
+// names, the models of the golden files, which have each setting at least once; otherwise those of
+// the registry. onnx_models.py runs the files elsewhere.
+#include <cstdio>
+#include <filesystem>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "engine/autograd.h"
+#include "engine/base/error.h"
+#include "engine/formats/safetensors.h"
+#include "export/export_model.h"
+#include "export/onnx_file.h"
+#include "models/registry.h"
+#include "tests/export/exported.h"
+
+namespace {
+
+using namespace fovea;
+namespace fs = std::filesystem;
+
+void write_trial(const fs::path& path, const ExportedPass& pass, std::int64_t batch) {
+  const NoGrad no_grad;
+  const ExportTrial trial = random_trial(pass, batch);
+  const std::vector<Tensor> outputs = pass.forward(trial.inputs);
+  std::map<std::string, Tensor> tensors;
+  for (const auto& [name, value] : trial.given) tensors["in." + name] = value;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    tensors["out." + pass.outputs[i].name] = outputs[i].contiguous();
+  }
+  write_safetensors(path, tensors, {});
+}
+
+void write_model_and_trials(const fs::path& folder, const std::string& name, Model& model) {
+  const ExportedPass pass = exported_pass(model);
+  NewFile file(folder / (name + ".onnx"));
+  write_model(file, export_pass(pass, name, {.opset = 20, .version = "test"}));
+  file.finish();
+  for (const std::int64_t batch : {1, 3}) {
+    write_trial(folder / (name + "-" + std::to_string(batch) + ".safetensors"), pass, batch);
+  }
+  std::cout << name << std::endl;
+}
+
+/// Large models with two blocks alone.
+std::unique_ptr<Model> small_model(const std::string& name) {
+  constexpr double kLarge = 25e6;
+  nlohmann::json settings = preset(name);
+  if (settings.contains("depth") && settings["depth"] > 2) settings["depth"] = 6;
+  auto model = make_model_from_config(settings, 1, {}, name);
+  if (static_cast<double>(model->store().parameter_count()) < kLarge) return model;
+  if (settings.contains("depth")) settings["depth"] = 2;
+  return make_model_from_config(settings, 1, {}, name);
+}
+
+int run(int argc, char** argv) {
+  check(argc > 1, "usage: export_models FOLDER [NAME...]");
+  const fs::path folder = argv[1];
+  fs::create_directories(folder);
+  if (argc == 2) {
+    for (const auto& golden :
+         tests::models_of_goldens({"vit", "pit", "deit", "cpvt", "pervit", "mae", "depth", "detr",
+                                   "ddetr", "dit", "vae"})) {
+      tests::disturb(*golden.model);
+      write_model_and_trials(folder, golden.name, *golden.model);
+    }
+  }
+  for (int i = 2; i < argc; ++i) write_model_and_trials(folder, argv[i], *small_model(argv[i]));
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  return run(argc, argv);
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "%s\n", error.what());
+  return 1;
+}
