@@ -25,12 +25,13 @@ using nlohmann::json;
 
 constexpr std::int64_t kChecked = 16;     // pictures
 constexpr double kMostDifference = 1e-3;  // relative; 1e-7 to 1e-5 are usual
+constexpr double kMostOfHalves = 0.1;     // 1e-4 to 1e-3 are usual
 
 struct ExportRequest {
   LoadRequest load;
   std::string output, input = "image";
   std::int64_t top = 0, opset = 20, threads = 0;
-  bool overwrite = false;
+  bool half = false, overwrite = false;
 };
 
 Fields fields_of(ExportRequest& r) {
@@ -46,6 +47,7 @@ Fields fields_of(ExportRequest& r) {
                {0, 1e6});
   group.number("opset", &r.opset, "version of ONNX's operators; from 20 on, GELU is one operator",
                {17, 20});
+  group.add("half", &r.half, "store matrices in 16 bits (f16); programs compute with f32");
   group.add("overwrite", &r.overwrite, "overwrite an existing file");
   group.number("threads", &r.threads, "compute threads; 0: all", {0, 1024});
   add_load_fields(fields, r.load);
@@ -53,13 +55,19 @@ Fields fields_of(ExportRequest& r) {
   return fields;
 }
 
+/// Throws if a file would be overwritten unasked, and for a device: files are read back.
+void require_replaceable(const ExportRequest& r, const fs::path& path) {
+  if (!fs::exists(path)) return;
+  check(r.overwrite, path.string(), ": already exists; --overwrite replaces it");
+  check(fs::is_regular_file(path), path.string(), ": is not a regular file");
+}
+
 void check_request(const ExportRequest& r, std::size_t arguments) {
   check_usage(arguments <= 1, "export: got ", arguments,
               " arguments, expected one: a run directory, a hub folder or a weights file");
   check_usage(lowercase_ending(r.output) == ".onnx", "export: needs --output FILE.onnx",
               r.output.empty() ? "" : ", got ", r.output);
-  check(r.overwrite || !fs::exists(r.output), r.output,
-        ": already exists; --overwrite replaces it");
+  require_replaceable(r, r.output);
   with_context("--output", [&] { require_writable(r.output); });
 }
 
@@ -122,6 +130,7 @@ ExportSettings settings_of(const ExportRequest& request, const LoadedModel& load
   check(request.top <= model.num_classes, "--top: got ", request.top, ", but ", model.name, " has ",
         model.num_classes, " classes");
   settings.top = request.top;
+  settings.half = request.half;
   if (request.input == "tensor" || !takes_images(pass)) return settings;
   check(model.in_chans == Image::kChannels, model.name, " takes images of ", model.in_chans,
         " channels, which the file cannot prepare; --input tensor writes a file for prepared ones");
@@ -140,14 +149,38 @@ std::vector<ExportTrial> trials_of(const ExportSettings& settings, const Exporte
   return {random_trial(pass, kChecked)};
 }
 
-/// Reads the file back before it gets its name; throws if it does not compute what the model does.
-ExportDifference checked_difference(const NewFile& file, const ExportedPass& pass,
-                                    const std::vector<ExportTrial>& trials) {
-  const onnx::ModelProto written = onnx::read_model(file.unfinished_path());
-  const ExportDifference difference = difference_of(written, pass, trials);
-  check(difference.relative <= kMostDifference,
+/// Throws if what was written does not compute what the model does.
+ExportDifference checked_difference(const onnx::ModelProto& written, const ExportedPass& pass,
+                                    const ExportSettings& settings) {
+  const ExportDifference difference = difference_of(written, pass, trials_of(settings, pass));
+  check(difference.relative <= (settings.half ? kMostOfHalves : kMostDifference),
         "export: what was written differs from the model by ", general_text(difference.relative, 2),
         " of its outputs, so no file is left");
+  return difference;
+}
+
+/// Writes the model, reads it back and runs it before it gets its name. Weights that one file
+/// cannot hold are in a second one, which gets its name first.
+ExportDifference write_checked(const ExportRequest& request, const onnx::ModelProto& model,
+                               const ExportedPass& pass, const ExportSettings& settings) {
+  const fs::path path = request.output;
+  NewFile file(path);
+  if (onnx::encoded_size(model) <= onnx::kMaxModelBytes) {
+    write_model(file, model);
+    const auto difference =
+        checked_difference(onnx::read_model(file.unfinished_path()), pass, settings);
+    file.finish();
+    return difference;
+  }
+  const std::string name = path.filename().string() + ".data";
+  require_replaceable(request, path.parent_path() / name);
+  NewFile weights(path.parent_path() / name);
+  write_model(file, model, {weights, name});
+  const onnx::ModelProto written =
+      onnx::read_model(file.unfinished_path(), weights.unfinished_path());
+  const auto difference = checked_difference(written, pass, settings);
+  weights.finish();
+  file.finish();
   return difference;
 }
 
@@ -172,10 +205,7 @@ int run_export(int argc, char** argv) {
   const ExportedPass pass = exported_pass(*loaded.model);
   const ExportSettings settings = settings_of(request, loaded, pass);
   const onnx::ModelProto model = export_pass(pass, loaded.model->info().name, settings);
-  NewFile file(request.output);
-  write_model(file, model);
-  const ExportDifference difference = checked_difference(file, pass, trials_of(settings, pass));
-  file.finish();
+  const ExportDifference difference = write_checked(request, model, pass, settings);
   std::cout << "wrote " << request.output << ": " << megabytes_text(encoded_size(model))
             << ", opset " << request.opset << "\ninput  " << values_text(model.graph.inputs)
             << "\noutput " << values_text(model.graph.outputs) << "\nread back and run on "

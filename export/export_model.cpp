@@ -8,6 +8,7 @@
 #include "engine/autograd.h"
 #include "engine/random.h"
 #include "engine/rng.h"
+#include "export/half.h"
 #include "export/image_input.h"
 #include "export/interpreter.h"
 #include "export/lowering.h"
@@ -96,7 +97,9 @@ onnx::ModelProto export_pass(const ExportedPass& pass, const std::string& name,
     writer.output(value_info(pass.outputs[i], at(traced, traced.outputs[i])), outputs[i]);
   }
   if (settings.top > 0) write_top(writer, outputs.front(), settings.top);
-  return {std::move(writer).graph(name), settings.opset, settings.version, settings.description,
+  onnx::GraphProto graph = std::move(writer).graph(name);
+  if (settings.half) onnx::store_halves(graph);
+  return {std::move(graph), settings.opset, settings.version, settings.description,
           settings.metadata};
 }
 

@@ -9,15 +9,18 @@
 #include <variant>
 #include <vector>
 
+#include "engine/formats/stored_type.h"
 #include "engine/tensor.h"
 
 namespace fovea::onnx {
 
-/// TensorProto.DataType, as far as it is written here. Tensors hold booleans as u8.
-enum class ElementType : std::int32_t { f32 = 1, u8 = 2, i64 = 7, boolean = 9, f64 = 11 };
+/// TensorProto.DataType, as far as it is written here. Tensors hold booleans as u8, f16 as f32.
+enum class ElementType : std::int32_t { f32 = 1, u8 = 2, i64 = 7, boolean = 9, f16 = 10, f64 = 11 };
 
 /// The type of a tensor's elements. Throws for bf16.
 [[nodiscard]] ElementType element_type(DType dtype);
+/// The same type in files of weights. Throws if it is not one of the above.
+[[nodiscard]] StoredType stored_type(ElementType type);
 
 struct GraphProto;
 

@@ -5,11 +5,14 @@
 //   GraphProto     {1: NodeProto, 2: name, 5: TensorProto, 11: input, 12: output}
 //   NodeProto      {1: input, 2: output, 3: name, 4: op_type, 5: AttributeProto}
 //   AttributeProto {1: name, 2: f, 3: i, 4: s, 6: g, 8: ints, 20: type}
-//   TensorProto    {1: dims, 2: data_type, 8: name, 9: raw_data}
+//   TensorProto    {1: dims, 2: data_type, 8: name, 9: raw_data | 13: Entry, 14: 1 for external}
 //   ValueInfoProto {1: name, 2: TypeProto {1: {1: elem_type, 2: {1: {1: value | 2: name}}}}, 3:
 //   doc}
 #include "export/onnx_file.h"
 
+#include <bit>
+#include <cmath>
+#include <cstring>
 #include <string>
 
 #include "engine/base/error.h"
@@ -21,18 +24,6 @@ namespace {
 
 constexpr int kIrVersion = 9;  // the newest of opset 20
 enum AttributeType { kFloat = 1, kInt = 2, kString = 3, kGraph = 5, kInts = 7 };
-
-std::size_t bytes_of(ElementType type) {
-  switch (type) {
-    case ElementType::f32:
-      return 4;
-    case ElementType::u8:
-    case ElementType::boolean:
-      return 1;
-    default:
-      return 8;
-  }
-}
 
 ProtoMessage encode(const GraphProto& graph);
 
@@ -92,23 +83,35 @@ ProtoMessage encode(const GraphProto& graph) {
 }
 
 std::uint64_t value_bytes(const TensorProto& initializer) {
-  return static_cast<std::uint64_t>(initializer.values.numel()) * bytes_of(initializer.type);
+  return static_cast<std::uint64_t>(initializer.values.numel()) *
+         size_of(stored_type(initializer.type));
 }
 
-/// An initializer up to its values.
-ProtoMessage encode_head(const TensorProto& initializer) {
+/// An initializer without its values.
+ProtoMessage encode_form(const TensorProto& initializer) {
   ProtoMessage m;
   for (const std::int64_t size : initializer.values.shape()) m.integer(1, size);
-  return m.integer(2, static_cast<int>(initializer.type))
-      .bytes(8, initializer.name)
-      .open(9, value_bytes(initializer));
+  return m.integer(2, static_cast<int>(initializer.type)).bytes(8, initializer.name);
 }
 
 /// An initializer as a field of its graph, up to its values.
 std::string field_of(const TensorProto& initializer) {
-  const ProtoMessage head = encode_head(initializer);
+  const ProtoMessage head = encode_form(initializer).open(9, value_bytes(initializer));
   const std::uint64_t size = head.encoded().size() + value_bytes(initializer);
   return ProtoMessage().open(5, size).encoded() + head.encoded();
+}
+
+/// An initializer as a field of its graph, with its values in another file.
+std::string field_beside(const TensorProto& initializer, const std::string& file,
+                         std::uint64_t offset) {
+  ProtoMessage m = encode_form(initializer);
+  const auto entry = [&](const char* key, const std::string& value) {
+    m.message(13, ProtoMessage().bytes(1, key).bytes(2, value));
+  };
+  entry("location", file);
+  entry("offset", std::to_string(offset));
+  entry("length", std::to_string(value_bytes(initializer)));
+  return ProtoMessage().message(5, m.integer(14, 1)).encoded();
 }
 
 ProtoMessage encode_head(const ModelProto& model) {
@@ -128,9 +131,30 @@ std::uint64_t initializer_bytes(const GraphProto& graph) {
   return size;
 }
 
+/// The bits of f16, rounded to nearest even; finite in, and at most kMaxHalf.
+std::uint16_t half_of(float value) {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  const std::uint32_t sign = bits >> 16 & 0x8000u, magnitude = bits & 0x7fffffffu;
+  if (magnitude < 0x38800000u) {  // below 2^-14: multiples of 2^-24
+    const float steps = std::nearbyint(std::bit_cast<float>(magnitude) * 0x1p24F);
+    return static_cast<std::uint16_t>(sign | static_cast<std::uint32_t>(steps));
+  }
+  const std::uint32_t rounded = magnitude + 0xfffu + (magnitude >> 13 & 1u);
+  return static_cast<std::uint16_t>(sign | (rounded - (112u << 23)) >> 13);
+}
+
 std::string stored_values(const TensorProto& initializer) {
   const Tensor values = initializer.values.detach().to(Device{}).contiguous();
-  return {reinterpret_cast<const char*>(values.raw()), value_bytes(initializer)};
+  std::string bytes(value_bytes(initializer), '\0');
+  if (initializer.type != ElementType::f16) {
+    std::memcpy(bytes.data(), values.raw(), bytes.size());
+    return bytes;
+  }
+  for (std::int64_t i = 0; i < values.numel(); ++i) {
+    const std::uint16_t half = half_of(values.data<float>()[i]);
+    std::memcpy(bytes.data() + 2 * i, &half, sizeof half);
+  }
+  return bytes;
 }
 
 }  // namespace
@@ -150,6 +174,25 @@ ElementType element_type(DType dtype) {
   }
 }
 
+StoredType stored_type(ElementType type) {
+  switch (type) {
+    case ElementType::f32:
+      return StoredType::f32;
+    case ElementType::u8:
+      return StoredType::u8;
+    case ElementType::i64:
+      return StoredType::i64;
+    case ElementType::boolean:
+      return StoredType::boolean;
+    case ElementType::f16:
+      return StoredType::f16;
+    case ElementType::f64:
+      return StoredType::f64;
+  }
+  fail("onnx: got element type ", static_cast<int>(type),
+       ", expected f32, f64, f16, i64, u8 or bool");
+}
+
 std::int64_t encoded_size(const ModelProto& model) {
   const std::uint64_t graph = encode(model.graph).encoded().size() + initializer_bytes(model.graph);
   return static_cast<std::int64_t>(encode_head(model).open(7, graph).encoded().size() + graph);
@@ -164,6 +207,24 @@ void write_model(NewFile& file, const ModelProto& model) {
     file.append(field_of(initializer));
     file.append(stored_values(initializer));
   }
+}
+
+void write_model(NewFile& file, const ModelProto& model, const WeightsBeside& beside) {
+  constexpr std::uint64_t kSmall = 1024, kAligned = 4096;  // whole pages can be mapped
+  std::string graph = encode(model.graph).encoded();
+  std::uint64_t end = 0;
+  for (const TensorProto& initializer : model.graph.initializers) {
+    if (value_bytes(initializer) <= kSmall) {
+      graph += field_of(initializer) + stored_values(initializer);
+      continue;
+    }
+    const std::uint64_t offset = (end + kAligned - 1) / kAligned * kAligned;
+    beside.file.write_at(offset, stored_values(initializer));
+    end = offset + value_bytes(initializer);
+    graph += field_beside(initializer, beside.name, offset);
+  }
+  file.append(encode_head(model).open(7, graph.size()).encoded());
+  file.append(graph);
 }
 
 }  // namespace fovea::onnx

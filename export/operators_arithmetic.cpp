@@ -44,6 +44,7 @@ NodeOutputs folded(const Operands& o) {
 
 NodeOutputs cast(const Operands& o) {
   switch (static_cast<ElementType>(o.integer("to", 0))) {
+    case ElementType::f16:
     case ElementType::f32:
       return {o[0].to(DType::f32)};
     case ElementType::f64:

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/autograd.h"
 #include "export/export_model.h"
 #include "export/interpreter.h"
 #include "models/registry.h"
@@ -141,6 +142,28 @@ TEST_CASE("the likeliest classes are those of the largest logits, with their pro
   const auto [values, classes] = ops::topk(ops::softmax(outputs[0]), 2);
   CHECK(outputs[1].to_vector() == values.to_vector());
   CHECK(outputs[2].to_vector() == classes.to_vector());
+}
+
+TEST_CASE("halves are the weights rounded to f16, and what does not fit is named") {
+  const auto model = small_vit();
+  disturb(*model);
+  const ExportedPass pass = exported_pass(*model);
+  const ExportSettings settings{.opset = 20, .version = "1", .half = true};
+  const onnx::ModelProto file = read_back(export_pass(pass, "x", settings));
+  const double off = difference_of(file, pass, {random_trial(pass, 3)}).relative;
+  CHECK(off < 1e-2);
+  CHECK(off > 1e-5);
+  for (const onnx::TensorProto& one : file.graph.initializers) {
+    CAPTURE(one.name);
+    const bool is_matrix = one.name.ends_with("qkv.weight") || one.name == "pos_embed";
+    const bool is_vector = one.name.ends_with(".bias") || one.name.ends_with("norm1.weight");
+    if (is_matrix) CHECK(one.type == onnx::ElementType::f16);
+    if (is_vector) CHECK(one.type == onnx::ElementType::f32);
+  }
+  const NoGrad no_grad;
+  model->store().find("blocks.1.mlp.fc1.weight").fill_(7e4);
+  check_error([&] { (void)export_pass(pass, "x", settings); },
+              "--half: blocks.1.mlp.fc1.weight has the value 70000, but f16 ends at 65504");
 }
 
 TEST_CASE("images that a graph cannot prepare are refused") {

@@ -86,6 +86,53 @@ TEST_CASE("a model is read back as it was written") {
   CHECK(read.graph.outputs[0].shape == expected.graph.outputs[0].shape);
 }
 
+TEST_CASE("values in f16 are rounded to nearest even, subnormal ones too") {
+  const TemporaryFolder folder;
+  const std::vector<double> values{
+      0,         -0.0,    1,           -2.5,          65504,       0x1p-14, 0x1p-24,
+      0x1.8p-24, 0x1p-25, 1 + 0x1p-11, 1 + 0x1.8p-10, 0x1.ffep-15, 1 / 3.0};
+  const std::vector<double> expected{0,       -0.0, 1, -2.5,       65504,   0x1p-14,   0x1p-24,
+                                     0x1p-23, 0,    1, 1 + 0x1p-9, 0x1p-14, 0x1.554p-2};
+  ModelProto model;
+  const auto count = std::ssize(values);
+  model.graph.initializers = {{"h", from_values({count}, values), ElementType::f16}};
+  write(folder / "m.onnx", model);
+  CHECK(read_model(folder / "m.onnx").graph.initializers[0].values.to_vector() == expected);
+}
+
+TEST_CASE("weights beside the model are found again, before and after the files are renamed") {
+  const TemporaryFolder folder;
+  ModelProto model = sample();
+  model.graph.initializers.push_back({"large.1", arange(2000), ElementType::i64});
+  model.graph.initializers.push_back({"large.2", arange(700).to(DType::f32), ElementType::f16});
+  NewFile file(folder / "m.onnx"), weights(folder / "m.onnx.data");
+  write_model(file, model, {weights, "m.onnx.data"});
+  const auto check_read = [&](const ModelProto& read) {
+    REQUIRE(read.graph.initializers.size() == model.graph.initializers.size());
+    for (std::size_t i = 0; i < model.graph.initializers.size(); ++i) {
+      const TensorProto &a = read.graph.initializers[i], &b = model.graph.initializers[i];
+      CHECK(a.name == b.name);
+      CHECK(a.values.to_vector() == b.values.to_vector());
+    }
+  };
+  check_read(read_model(file.unfinished_path(), weights.unfinished_path()));
+  weights.finish();
+  file.finish();
+  check_read(read_model(folder / "m.onnx"));
+  CHECK(std::filesystem::file_size(folder / "m.onnx") < 1000);
+}
+
+TEST_CASE("weights in another folder are refused") {
+  const TemporaryFolder folder;
+  ModelProto model;
+  model.graph.initializers = {{"large", arange(2000), ElementType::i64}};
+  NewFile file(folder / "m.onnx"), weights(folder / "data");
+  write_model(file, model, {weights, "../data"});
+  file.finish();
+  tests::check_error([&] { (void)read_model(folder / "m.onnx"); },
+                     "m.onnx: its weights are in ../data, expected a file in the same folder");
+}
+
 TEST_CASE("the size of a file is known before it is written") {
   const TemporaryFolder folder;
   write(folder / "m.onnx", sample());
