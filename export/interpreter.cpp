@@ -74,7 +74,12 @@ class Interpreter {
   static std::vector<Tensor> compute(const Operands& given) {
     const auto known = operators().find(given.node.op);
     check(known != operators().end(), "is an operator that is not known here");
-    return known->second(given);
+    std::vector<Tensor> outputs = known->second(given);
+    for (const AttributeProto& attribute : given.node.attributes) {
+      check(given.read.contains(attribute.name), "has the attribute ", attribute.name,
+            ", which is not known here");
+    }
+    return outputs;
   }
 
   std::vector<Tensor> run_branch(const Operands& given) {

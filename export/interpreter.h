@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +17,7 @@ struct Operands {
   const NodeProto& node;
   std::vector<Tensor> inputs;  ///< undefined: omitted
   std::int64_t opset;
+  mutable std::set<std::string_view> read{};  ///< the attributes that were asked for
 
   [[nodiscard]] bool has(std::size_t input) const {
     return input < inputs.size() && inputs[input].defined();
@@ -27,6 +29,7 @@ struct Operands {
   /// An attribute's value, or the default if it is not set.
   template <class T>
   [[nodiscard]] T attribute(std::string_view name, T otherwise) const {
+    read.insert(name);
     const T* const value = node.attribute<T>(name);
     return value != nullptr ? *value : otherwise;
   }
@@ -48,7 +51,7 @@ using OperatorTable = std::map<std::string_view, Operator>;
 [[nodiscard]] OperatorTable layer_operators();
 
 /// A graph's inputs by name -> its outputs, in their order. Throws, naming the node, if an operator
-/// is not known or its inputs do not fit.
+/// or attribute is not known or its inputs do not fit.
 [[nodiscard]] std::vector<Tensor> run_model(const ModelProto& model,
                                             const std::map<std::string, Tensor>& inputs);
 

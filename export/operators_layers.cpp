@@ -1,5 +1,6 @@
 // Products, normalisations, reductions and what reads maps.
 #include <algorithm>
+#include <numeric>
 #include <string>
 
 #include "engine/base/error.h"
@@ -38,6 +39,9 @@ Pads pads_of(const Operands& o) {
 
 NodeOutputs conv(const Operands& o) {
   const Pads pads = pads_of(o);
+  const auto kernel = pair(o, "kernel_shape", {o[1].size(2), o[1].size(3)});
+  check(kernel[0] == o[1].size(2) && kernel[1] == o[1].size(3), "has weights ", o[1].shape(),
+        " for a kernel of ", kernel[0], "x", kernel[1]);
   return {ops::conv2d(o[0], o[1], o.has(2) ? o[2] : Tensor(),
                       {.stride = pair(o, "strides", {1, 1}),
                        .padding = pads.padding,
@@ -76,9 +80,9 @@ NodeOutputs batch_norm(const Operands& o) {
 /// Bilinear, with zeros outside: deformable attention of one head, with a point and weight 1.
 NodeOutputs grid_sample(const Operands& o) {
   const std::string mode = o.attribute<std::string>("mode", "linear");
-  const bool is_known = (mode == "linear" || mode == "bilinear") &&
-                        o.integer("align_corners", 0) == 0 &&
-                        o.attribute<std::string>("padding_mode", "zeros") == "zeros";
+  const std::string padding = o.attribute<std::string>("padding_mode", "zeros");
+  const bool aligns = o.integer("align_corners", 0) != 0;
+  const bool is_known = (mode == "linear" || mode == "bilinear") && padding == "zeros" && !aligns;
   check(is_known, "samples otherwise than bilinearly with zeros outside");
   const Tensor &maps = o[0], &grid = o[1];  // [N, C, h, w], [N, H, W, 2]
   const std::int64_t N = maps.size(0), C = maps.size(1), H = grid.size(1), W = grid.size(2);
@@ -91,10 +95,16 @@ NodeOutputs grid_sample(const Operands& o) {
 
 enum class Reduction { sum, mean, max };
 
-/// One axis after another. The axes are an input or, before opset 18, an attribute.
+/// One axis after another, all of them by default. The axes are an input or, before opset 18, an
+/// attribute.
 template <Reduction reduction>
 NodeOutputs reduce(const Operands& o) {
-  Integers axes = o.has(1) ? o.list(1) : o.attribute<Integers>("axes", {});
+  Integers axes = o.attribute<Integers>("axes", {});
+  if (o.has(1)) axes = o.list(1);
+  if (axes.empty()) {
+    axes.resize(static_cast<std::size_t>(o[0].rank()));
+    std::iota(axes.begin(), axes.end(), 0);
+  }
   for (std::int64_t& axis : axes) axis += axis < 0 ? o[0].rank() : 0;
   std::sort(axes.rbegin(), axes.rend());
   const bool keepdim = o.integer("keepdims", 1) != 0;

@@ -108,6 +108,8 @@ NodeOutputs expand(const Operands& o) {
 }
 
 NodeOutputs pad(const Operands& o) {
+  const std::string mode = o.attribute<std::string>("mode", "constant");
+  check(mode == "constant", "pads by ", mode, ", which is not known here");
   const Integers pads = o.list(1);
   const std::size_t rank = pads.size() / 2;
   Integers amounts;
@@ -119,8 +121,8 @@ NodeOutputs pad(const Operands& o) {
 
 NodeOutputs shape(const Operands& o) {
   const int rank = o[0].rank();
-  const int start = axis_of(o.integer("start", 0), rank),
-            end = axis_of(o.integer("end", rank), rank);
+  const int start = std::clamp(axis_of(o.integer("start", 0), rank), 0, rank);
+  const int end = std::clamp(axis_of(o.integer("end", rank), rank), start, rank);
   return {integers(Integers(o[0].shape().begin() + start, o[0].shape().begin() + end))};
 }
 
