@@ -120,6 +120,16 @@ std::string values_text(const std::vector<onnx::ValueInfoProto>& values) {
   return join(texts, ", ");
 }
 
+ExportedPass pass_of(const ExportRequest& request, Model& model) {
+  if (request.top == 0) return exported_pass(model);
+  const ModelInfo& info = model.info();
+  check(info.task == TaskKind::classification, "--top: ", info.name, " is ", noun_of(info.task),
+        ", expected a classifier");
+  check(request.top <= info.num_classes, "--top: got ", request.top, ", but ", info.name, " has ",
+        info.num_classes, " classes");
+  return with_likeliest(exported_pass(model), request.top);
+}
+
 bool takes_images(const ExportedPass& pass) { return pass.inputs.front().name == "pixels"; }
 
 /// What the file does; throws if it cannot.
@@ -127,9 +137,6 @@ ExportSettings settings_of(const ExportRequest& request, const LoadedModel& load
                            const ExportedPass& pass) {
   const ModelInfo& model = loaded.model->info();
   ExportSettings settings{request.opset, version_text(), {}, metadata_of(loaded)};
-  check(request.top <= model.num_classes, "--top: got ", request.top, ", but ", model.name, " has ",
-        model.num_classes, " classes");
-  settings.top = request.top;
   settings.half = request.half;
   if (request.input == "tensor" || !takes_images(pass)) return settings;
   check(model.in_chans == Image::kChannels, model.name, " takes images of ", model.in_chans,
@@ -202,7 +209,7 @@ int run_export(int argc, char** argv) {
 
   const LoadedModel loaded = load_trained(request.load);
   for (const std::string& notice : loaded.notices) std::cerr << "note: " << notice << '\n';
-  const ExportedPass pass = exported_pass(*loaded.model);
+  const ExportedPass pass = pass_of(request, *loaded.model);
   const ExportSettings settings = settings_of(request, loaded, pass);
   const onnx::ModelProto model = export_pass(pass, loaded.model->info().name, settings);
   const ExportDifference difference = write_checked(request, model, pass, settings);

@@ -7,6 +7,7 @@ namespace fovea {
 namespace {
 
 thread_local OpTrace* current = nullptr;
+thread_local std::span<const Tensor> further_outputs;
 
 }  // namespace
 
@@ -23,7 +24,12 @@ void OpTrace::recorded(const OpLabel& op, std::span<const Tensor> inputs, const 
     OpTrace* const paused = std::exchange(current, nullptr);
     ~Pause() { current = paused; }
   } const pause;
-  listener_({op, inputs, output});
+  listener_({op, inputs, output, further_outputs});
 }
+
+FurtherOutputs::FurtherOutputs(Tensor output)
+    : output_(std::move(output)),
+      before_(std::exchange(further_outputs, std::span<const Tensor>(&output_, 1))) {}
+FurtherOutputs::~FurtherOutputs() { further_outputs = before_; }
 
 }  // namespace fovea

@@ -9,8 +9,7 @@
 namespace fovea {
 
 /// An op that has just run. The tensors are handles: as long as one is kept, a later tensor cannot
-/// be mistaken for it. Omitted optional inputs are undefined. For an op with several outputs
-/// (topk) only the differentiable one is shown.
+/// be mistaken for it. Omitted optional inputs are undefined.
 ///
 /// Ops that run as part of another op (label.is_part()) are reported as well, before it. Those
 /// that produce its inputs, such as a conversion of an operand, belong to the graph; the others do
@@ -19,6 +18,7 @@ struct TracedOp {
   const OpLabel& label;
   std::span<const Tensor> inputs;
   const Tensor& output;
+  std::span<const Tensor> further;  ///< outputs without a derivative: the positions of topk
 };
 
 /// While it is alive, its function is called for every op of this thread, with or without
@@ -39,5 +39,18 @@ class OpTrace final : public TapeWatcher {
 };
 
 [[nodiscard]] bool is_tracing();
+
+/// An op with further outputs creates this before it calls record(), for traces to show them.
+class FurtherOutputs {
+ public:
+  explicit FurtherOutputs(Tensor output);
+  ~FurtherOutputs();
+  FurtherOutputs(const FurtherOutputs&) = delete;
+  FurtherOutputs& operator=(const FurtherOutputs&) = delete;
+
+ private:
+  Tensor output_;
+  std::span<const Tensor> before_;
+};
 
 }  // namespace fovea

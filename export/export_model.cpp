@@ -47,19 +47,6 @@ std::vector<std::string> write_inputs(onnx::GraphWriter& writer, const ExportedP
   return names;
 }
 
-/// The `top` largest probabilities of each image and their classes, from the logits.
-void write_top(onnx::GraphWriter& writer, const std::string& logits, std::int64_t top) {
-  writer.enter("top");
-  const std::string all = writer.node("Softmax", {logits}, {{"axis", std::int64_t{-1}}});
-  const auto chosen =
-      writer.nodes("TopK", {all, writer.integers({top})}, 2, {{"axis", std::int64_t{-1}}});
-  const std::vector<onnx::Dimension> shape{std::string("batch"), top};
-  writer.output({"probabilities", onnx::ElementType::f32, shape, "of the likeliest classes"},
-                chosen[0]);
-  writer.output({"classes", onnx::ElementType::i64, shape, "these classes, the likeliest first"},
-                chosen[1]);
-}
-
 double norm(const Tensor& x) { return std::sqrt(ops::sum(ops::mul(x, x)).item()); }
 
 /// Normal numbers of that size or, in i64, integers below `most`.
@@ -96,7 +83,6 @@ onnx::ModelProto export_pass(const ExportedPass& pass, const std::string& name,
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     writer.output(value_info(pass.outputs[i], at(traced, traced.outputs[i])), outputs[i]);
   }
-  if (settings.top > 0) write_top(writer, outputs.front(), settings.top);
   onnx::GraphProto graph = std::move(writer).graph(name);
   if (settings.half) onnx::store_halves(graph);
   return {std::move(graph), settings.opset, settings.version, settings.description,

@@ -21,8 +21,7 @@ struct ExportSettings {
   std::vector<std::pair<std::string, std::string>> metadata{};
   /// The file prepares images itself; empty: it takes the pass's inputs.
   std::optional<EvaluationTransform> images{};
-  bool half = false;     ///< matrices in f16
-  std::int64_t top = 0;  ///< more than 0: also the likeliest classes, of the first output
+  bool half = false;  ///< matrices in f16
 };
 
 /// Throws, naming layer and op, if an op of the pass has no counterpart in ONNX, and if images

@@ -149,4 +149,16 @@ ExportedPass exported_pass(Model& model) {
   fail("export: ", noun_of(model.info().task), " cannot be exported");
 }
 
+ExportedPass with_likeliest(ExportedPass pass, std::int64_t count) {
+  pass.outputs.push_back({"probabilities", "of the likeliest classes, [batch, K]"});
+  pass.outputs.push_back({"classes", "these classes, the likeliest first, [batch, K]"});
+  pass.forward = [logits = std::move(pass.forward), count](const std::vector<Tensor>& inputs) {
+    std::vector<Tensor> outputs = logits(inputs);
+    const auto [probabilities, classes] = ops::topk(ops::softmax(outputs.front()), count);
+    outputs.insert(outputs.end(), {probabilities, classes});
+    return outputs;
+  };
+  return pass;
+}
+
 }  // namespace fovea

@@ -23,5 +23,7 @@ struct ExportedPass {
 
 /// The pass of a model in evaluation. The model must outlive it.
 [[nodiscard]] ExportedPass exported_pass(Model& model);
+/// A pass whose first output is logits, with the probabilities and classes of the `count` largest.
+[[nodiscard]] ExportedPass with_likeliest(ExportedPass pass, std::int64_t count);
 
 }  // namespace fovea

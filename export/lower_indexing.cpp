@@ -23,6 +23,13 @@ std::string embedding(const Call& c) {
   return c.node("Gather", {c[0], c[1]}, {{"axis", std::int64_t{0}}});
 }
 
+std::string topk(const Call& c) {
+  const auto found = c.writer().nodes("TopK", {c[0], c.writer().integers({c.integer("k")})}, 2,
+                                      {{"axis", c.integer("axis")}});
+  c.name_output(1, found[1]);
+  return found[0];
+}
+
 /// buckets [K, N, M]; a negative one means none.
 struct Buckets {
   std::int64_t kinds, queries, keys;
@@ -80,6 +87,7 @@ LoweringTable indexing_lowerings() {
       {"index_select", index_select},
       {"relative_gather", relative_gather},
       {"relative_sum", relative_sum},
+      {"topk", topk},
   };
 }
 

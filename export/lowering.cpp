@@ -38,7 +38,7 @@ std::vector<std::string> Lowerer::lower(const std::vector<std::string>& inputs) 
           call.op, " has no counterpart in ONNX");
     module_ = call.module;
     writer_.enter(call.module);
-    names_[call.output] = row->second(Call(*this, call));
+    names_[call.outputs.front()] = row->second(Call(*this, call));
   }
   std::vector<std::string> outputs;
   for (const int output : graph_.outputs) outputs.push_back(name_of(output));
@@ -91,7 +91,11 @@ const TracedValue& Call::value(int input) const {
 }
 
 const TracedValue& Call::output() const {
-  return lowerer_.graph_.values[static_cast<std::size_t>(call_.output)];
+  return lowerer_.graph_.values[static_cast<std::size_t>(call_.outputs.front())];
+}
+
+void Call::name_output(int output, const std::string& name) const {
+  lowerer_.names_[call_.outputs.at(static_cast<std::size_t>(output))] = name;
 }
 
 const Tensor& Call::constant(int input) const {

@@ -47,6 +47,8 @@ class Call {
   [[nodiscard]] const TracedValue& value(int input) const;
   [[nodiscard]] const Shape& shape(int input) const { return value(input).tensor.shape(); }
   [[nodiscard]] const TracedValue& output() const;
+  /// Says where an output other than the first one is.
+  void name_output(int output, const std::string& name) const;
   /// A constant input; throws if it depends on the graph's input.
   [[nodiscard]] const Tensor& constant(int input) const;
   /// Stores what was computed from a constant input, under its name.

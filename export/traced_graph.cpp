@@ -28,8 +28,7 @@ Place place_of(const Tensor& t) {
 struct Record {
   std::string op;
   std::vector<OpAttribute> attributes;
-  std::vector<Tensor> inputs;
-  Tensor output;
+  std::vector<Tensor> inputs, outputs;
 };
 
 /// One run of the pass. It keeps all values alive, so no two share an address.
@@ -58,7 +57,8 @@ class TracedRun {
     Record record{op.label.name(),
                   {attributes.begin(), attributes.end()},
                   {op.inputs.begin(), op.inputs.end()},
-                  op.output};
+                  {op.output}};
+    record.outputs.insert(record.outputs.end(), op.further.begin(), op.further.end());
     std::string name;
     bool depends = false;
     for (const Tensor& input : record.inputs) {
@@ -69,11 +69,11 @@ class TracedRun {
       if (name.empty() && known != names.end()) name = known->second;
     }
     if (depends) {
-      dependent_.insert(place_of(op.output));
+      for (const Tensor& output : record.outputs) dependent_.insert(place_of(output));
       records.push_back(std::move(record));
     } else {
       if (!name.empty()) names[place_of(op.output)] = name;
-      constants_.push_back(op.output);
+      constants_.insert(constants_.end(), record.outputs.begin(), record.outputs.end());
     }
   }
 
@@ -144,13 +144,15 @@ class GraphBuilder {
   void add_call(const Record& record, const Record& other) {
     check(record.op == other.op && record.inputs.size() == other.inputs.size(),
           "export: one batch size runs ", record.op, " where another runs ", other.op);
-    TracedCall call{record.op, record.attributes, {}, 0, {}};
+    TracedCall call{record.op, record.attributes, {}, {}, {}};
     for (std::size_t i = 0; i < record.inputs.size(); ++i) {
       call.inputs.push_back(find(record.inputs[i], other.inputs[i]));
     }
     call.module = module_of(call.inputs);
-    call.output = add(record.output, other.output);
-    at(call.output).depends_on_input = true;
+    for (std::size_t i = 0; i < record.outputs.size(); ++i) {
+      call.outputs.push_back(add(record.outputs[i], other.outputs[i]));
+      at(call.outputs.back()).depends_on_input = true;
+    }
     graph_.calls.push_back(std::move(call));
   }
 
@@ -173,7 +175,10 @@ class GraphBuilder {
     std::for_each(graph_.outputs.begin(), graph_.outputs.end(), mark);
     std::vector<TracedCall> read;
     for (auto call = graph_.calls.rbegin(); call != graph_.calls.rend(); ++call) {
-      if (!is_read[static_cast<std::size_t>(call->output)]) continue;
+      const bool is_needed =
+          std::any_of(call->outputs.begin(), call->outputs.end(),
+                      [&](int value) { return is_read[static_cast<std::size_t>(value)]; });
+      if (!is_needed) continue;
       std::for_each(call->inputs.begin(), call->inputs.end(), mark);
       read.push_back(std::move(*call));
     }

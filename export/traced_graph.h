@@ -24,9 +24,9 @@ struct TracedValue {
 struct TracedCall {
   std::string op;
   std::vector<OpAttribute> attributes;
-  std::vector<int> inputs;  ///< -1: omitted
-  int output = 0;
-  std::string module;  ///< path of the module that it belongs to: "blocks.0.attn.qkv"
+  std::vector<int> inputs;   ///< -1: omitted
+  std::vector<int> outputs;  ///< the differentiable one first
+  std::string module;        ///< path of the module that it belongs to: "blocks.0.attn.qkv"
 };
 
 /// The calls that the outputs depend on and that depend on an input, in the order in which they

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "engine/autograd.h"
+#include "engine/trace.h"
 #include "ops/common/rows.h"
 #include "ops/kernels.h"
 #include "ops/order/call.h"
@@ -58,19 +59,21 @@ struct Selection {
   bool drop_axis = false;  ///< drop the axis; for a single element only
 };
 
-/// The first `count` elements along `axis` in `order`, and their positions.
+/// The first `count` elements along `axis` in `order`, and their positions; traces show both.
 std::pair<Tensor, Tensor> take(const OpLabel& op, const Tensor& x, const Selection& s) {
   const Tensor rows = detail::axis_to_end(x, s.axis);
   const Tensor positions = find_positions(rows, s.count, s.order);
   Tensor values = detail::axis_from_end(values_at(rows, positions), s.axis);
   if (s.drop_axis) values = detail::without_axis(values, s.axis);
+  const Tensor found = detail::axis_from_end(positions, s.axis);
+  const FurtherOutputs shown(found);
   return {record(op, values, {x}, {positions},
                  [s, width = rows.shape()[-1]](const GradArgs& g) -> Grads {
                    const Tensor dy = s.drop_axis ? detail::with_axis(g.dy, s.axis) : g.dy;
                    const Tensor dx = scatter(detail::axis_to_end(dy, s.axis), g.saved[0], width);
                    return {detail::axis_from_end(dx, s.axis)};
                  }),
-          detail::axis_from_end(positions, s.axis)};
+          found};
 }
 
 /// The axis of an extreme element; throws unless the axis has elements.

@@ -208,3 +208,19 @@ TEST_CASE("a trace shows the positions that an op reads, and a norm's given stat
   CHECK(read[3].to_vector() == mean.to_vector());
   CHECK(read[4].to_vector() == variance.to_vector());
 }
+
+TEST_CASE("a trace shows the positions that topk and sort find, and none of other ops") {
+  std::vector<Tensor> further;
+  const OpTrace trace([&](const TracedOp& op) {
+    if (!op.label.is_part()) further.assign(op.further.begin(), op.further.end());
+  });
+  const Tensor x = kernel({2, 5});
+  const auto [largest, where] = ops::topk(x, 2, 1);
+  REQUIRE(further.size() == 1);
+  CHECK(further[0].is_same(where));
+  const auto [sorted, order] = ops::sort(x, 0);
+  REQUIRE(further.size() == 1);
+  CHECK(further[0].is_same(order));
+  (void)ops::relu(x);
+  CHECK(further.empty());
+}
