@@ -1,4 +1,5 @@
 // export [RUN] --output FILE.onnx: a trained model as an ONNX file, checked before it appears.
+#include <chrono>
 #include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -6,6 +7,7 @@
 #include "apps/common/cli.h"
 #include "apps/common/launch.h"
 #include "apps/common/loading.h"
+#include "apps/common/progress_line.h"
 #include "apps/common/version.h"
 #include "engine/base/error.h"
 #include "engine/base/json.h"
@@ -156,10 +158,29 @@ std::vector<ExportTrial> trials_of(const ExportSettings& settings, const Exporte
   return {random_trial(pass, kChecked)};
 }
 
+/// The steps of an export, of which the pictures are the last ones.
+class Steps {
+ public:
+  void tell(const char* step, std::int64_t done) {
+    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start_;
+    line_.update({.label = step,
+                  .done = done,
+                  .total = kChecked + 3,
+                  .seconds = passed.count(),
+                  .img_s = 0,
+                  .note = {}});
+  }
+
+ private:
+  ProgressLine line_{/*descriptor=*/2};
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
 /// Throws if what was written does not compute what the model does.
 ExportDifference checked_difference(const onnx::ModelProto& written, const ExportedPass& pass,
-                                    const ExportSettings& settings) {
-  const ExportDifference difference = difference_of(written, pass, trials_of(settings, pass));
+                                    const ExportSettings& settings, Steps& steps) {
+  const auto tell = [&](std::int64_t trial) { steps.tell("running", 3 + trial); };
+  const ExportDifference difference = difference_of(written, pass, trials_of(settings, pass), tell);
   check(difference.relative <= (settings.half ? kMostOfHalves : kMostDifference),
         "export: what was written differs from the model by ", general_text(difference.relative, 2),
         " of its outputs, so no file is left");
@@ -169,13 +190,14 @@ ExportDifference checked_difference(const onnx::ModelProto& written, const Expor
 /// Writes the model, reads it back and runs it before it gets its name. Weights that one file
 /// cannot hold are in a second one, which gets its name first.
 ExportDifference write_checked(const ExportRequest& request, const onnx::ModelProto& model,
-                               const ExportedPass& pass, const ExportSettings& settings) {
+                               const ExportedPass& pass, const ExportSettings& settings,
+                               Steps& steps) {
   const fs::path path = request.output;
   NewFile file(path);
   if (onnx::encoded_size(model) <= onnx::kMaxModelBytes) {
     write_model(file, model);
     const auto difference =
-        checked_difference(onnx::read_model(file.unfinished_path()), pass, settings);
+        checked_difference(onnx::read_model(file.unfinished_path()), pass, settings, steps);
     file.finish();
     return difference;
   }
@@ -185,7 +207,7 @@ ExportDifference write_checked(const ExportRequest& request, const onnx::ModelPr
   write_model(file, model, {weights, name});
   const onnx::ModelProto written =
       onnx::read_model(file.unfinished_path(), weights.unfinished_path());
-  const auto difference = checked_difference(written, pass, settings);
+  const auto difference = checked_difference(written, pass, settings, steps);
   weights.finish();
   file.finish();
   return difference;
@@ -211,8 +233,11 @@ int run_export(int argc, char** argv) {
   for (const std::string& notice : loaded.notices) std::cerr << "note: " << notice << '\n';
   const ExportedPass pass = pass_of(request, *loaded.model);
   const ExportSettings settings = settings_of(request, loaded, pass);
+  Steps steps;
+  steps.tell("tracing", 0);
   const onnx::ModelProto model = export_pass(pass, loaded.model->info().name, settings);
-  const ExportDifference difference = write_checked(request, model, pass, settings);
+  steps.tell("writing", 1);
+  const ExportDifference difference = write_checked(request, model, pass, settings, steps);
   std::cout << "wrote " << request.output << ": " << megabytes_text(encoded_size(model))
             << ", opset " << request.opset << "\ninput  " << values_text(model.graph.inputs)
             << "\noutput " << values_text(model.graph.outputs) << "\nread back and run on "

@@ -114,10 +114,13 @@ std::vector<ExportTrial> picture_trials(const EvaluationTransform& transform, st
 }
 
 ExportDifference difference_of(const onnx::ModelProto& written, const ExportedPass& pass,
-                               const std::vector<ExportTrial>& trials) {
+                               const std::vector<ExportTrial>& trials,
+                               const std::function<void(std::int64_t)>& tell) {
   const NoGrad no_grad;
   ExportDifference difference;
+  std::int64_t told = 0;
   for (const ExportTrial& trial : trials) {
+    tell(told++);
     const std::vector<Tensor> expected = pass.forward(trial.inputs);
     const std::vector<Tensor> got = run_model(written, trial.given);
     for (std::size_t i = 0; i < expected.size(); ++i) {

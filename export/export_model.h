@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -45,9 +46,10 @@ struct ExportDifference {
   double largest = 0;   ///< |a - b| of the element that differs most
   double relative = 0;  ///< ||a - b|| / ||b|| of the output that differs most
 };
-/// Runs `written` in the interpreter, and the pass itself.
-[[nodiscard]] ExportDifference difference_of(const onnx::ModelProto& written,
-                                             const ExportedPass& pass,
-                                             const std::vector<ExportTrial>& trials);
+/// Runs `written` in the interpreter, and the pass itself. Calls tell(i) before trial i.
+[[nodiscard]] ExportDifference difference_of(
+    const onnx::ModelProto& written, const ExportedPass& pass,
+    const std::vector<ExportTrial>& trials,
+    const std::function<void(std::int64_t)>& tell = [](std::int64_t) {});
 
 }  // namespace fovea
