@@ -63,10 +63,11 @@ std::int64_t different_values(const ModelProto& graph, const EvaluationTransform
 
 TEST_CASE("every filter and crop gives the pixels of evaluate") {
   Rng rng(1);
-  for (const auto& [filter, filter_name] : kNames<Filter>) {
+  for (const Filter filter : {Filter::nearest, Filter::box, Filter::bilinear, Filter::hamming,
+                              Filter::bicubic, Filter::lanczos}) {
     for (const CropMode mode :
          {CropMode::automatic, CropMode::center, CropMode::squash, CropMode::border}) {
-      CAPTURE(std::string(filter_name));
+      CAPTURE(std::string(name_of(filter)));
       CAPTURE(std::string(name_of(mode)));
       const EvaluationTransform transform{{24, mode == CropMode::automatic ? 24 : 20},
                                           kImageNetNormalization,
