@@ -1,6 +1,6 @@
-// Device functions that kernels use. This is the only header that distinguishes the two targets: a
-// GPU, compiled by nvcc, and the emulator of tests/cuda, compiled by a C++ compiler, which
-// provides the same functions in emulator/device.h and fake/cuda_runtime.h.
+// Device functions that kernels use. This header and tensor_core.cuh are the only ones that
+// distinguish the two targets: a GPU, compiled by nvcc, and the emulator of tests/cuda, compiled by
+// a C++ compiler, which provides the same functions in emulator/device.h and fake/cuda_runtime.h.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -76,57 +76,6 @@ template <class T, int N, class Tag>
 __device__ T* static_shared() {
   __shared__ T array[N];
   return array;
-}
-
-/// D += A B for one warp on tensor cores, with f32 sums. The layout over the lanes is that of the
-/// PTX manual for mma.m16n8k16 (two bf16 per word) and mma.m16n8k8 (one tf32 per word).
-__device__ inline void mma_bf16(float (&d)[4], const std::uint32_t (&a)[4],
-                                const std::uint32_t (&b)[2]) {
-  asm volatile(
-      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
-      "{%8, %9}, {%0, %1, %2, %3};"
-      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-}
-__device__ inline void mma_tf32(float (&d)[4], const std::uint32_t (&a)[4],
-                                const std::uint32_t (&b)[2]) {
-  asm volatile(
-      "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
-      "{%8, %9}, {%0, %1, %2, %3};"
-      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-}
-
-/// Loads four 8 x 8 matrices of 16-bit elements from shared memory. Lane i supplies the address of
-/// row i % 8 of matrix i / 8, aligned to 16 bytes; word m of a lane receives two adjacent elements
-/// of matrix m.
-__device__ inline void load_matrices(std::uint32_t (&words)[4], const void* row) {
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
-               : "r"(static_cast<std::uint32_t>(__cvta_generic_to_shared(row)))
-               : "memory");
-}
-/// The same, each matrix transposed.
-__device__ inline void load_matrices_transposed(std::uint32_t (&words)[4], const void* row) {
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
-               : "r"(static_cast<std::uint32_t>(__cvta_generic_to_shared(row)))
-               : "memory");
-}
-
-/// Starts an asynchronous copy of 16 bytes into shared memory. This thread can read them after
-/// wait_copies<n>() when at most n newer groups have been committed; other threads also need a
-/// barrier.
-__device__ inline void copy_async(void* shared, const void* global) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;"
-               :
-               : "r"(static_cast<std::uint32_t>(__cvta_generic_to_shared(shared))), "l"(global)
-               : "memory");
-}
-__device__ inline void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-template <int Newer>
-__device__ void wait_copies() {
-  asm volatile("cp.async.wait_group %0;" ::"n"(Newer) : "memory");
 }
 
 }  // namespace fovea::cuda

@@ -1,4 +1,5 @@
-// Memory traffic of a kernel: 32-byte sectors of device memory, wavefronts of shared memory.
+// Work of a kernel: 32-byte sectors of device memory, wavefronts of shared memory, products on
+// tensor cores.
 #pragma once
 
 #include <array>
@@ -19,6 +20,7 @@ struct Counters {
   std::uint64_t shared_requests = 0;
   std::uint64_t wavefronts = 0;        ///< shared memory cycles: 32 banks of 4 bytes each
   std::uint64_t extra_wavefronts = 0;  ///< cycles above the minimum for these bytes
+  std::uint64_t mma = 0;               ///< products on tensor cores, once per warp
 
   Counters& operator+=(const Counters& other);
   [[nodiscard]] double conflicts_a_request() const {
@@ -40,6 +42,7 @@ class AccessCounter {
   void start_launch() { counters_ = {}; }
   void add(unsigned lane, const void* place, const void* address, std::size_t bytes,
            bool is_shared);
+  void add_mma() { ++counters_.mma; }
   void finish_warp();  ///< the following lanes belong to another warp
   [[nodiscard]] const Counters& counters() const { return counters_; }
 

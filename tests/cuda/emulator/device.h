@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "engine/dtype.h"
 #include "tests/cuda/emulator/machine.h"
 #include "tests/cuda/emulator/tensor_core.h"
 
@@ -98,14 +99,21 @@ inline void load_matrices_transposed(std::uint32_t (&words)[4], const void* row)
   emulate::load_matrices(words, row, true);
 }
 
-inline void copy_async(void* shared, const void* global) {
-  emulate::Machine::instance().copy_async(shared, global, 16);
+template <int Bytes>
+void copy_async(void* shared, const void* global, int existing) {
+  emulate::Machine::instance().copy_async(shared, global, Bytes, existing);
 }
 inline void commit_copies() { emulate::Machine::instance().commit_copies(); }
 template <int Newer>
 void wait_copies() {
   emulate::Machine::instance().wait_copies(Newer);
 }
+
+inline std::uint32_t pack_bf16(float low, float high) {
+  return bf16(low).bits | static_cast<std::uint32_t>(bf16(high).bits) << 16;
+}
+inline std::uint32_t round_to_tf32(float x) { return emulate::round_to_tf32(x); }
+inline float approximate_exp2(float x) { return emulate::approximate_exp2(x); }
 
 /// Shared memory of the block for N values of T, one array per Tag.
 template <class T, int N, class Tag>

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdlib>
 #include <cstring>
 #include <numeric>
 
@@ -56,7 +57,18 @@ Machine& Machine::instance() {
   return machine;
 }
 
-Machine::Machine() : shared_(kSharedOfABlock + kSharedRedZone) {}
+Machine::Machine() : shared_(kSharedOfABlock + kSharedRedZone) {
+  if (const char* text = std::getenv("FOVEA_FAKE_ROUNDING")) {
+    rounding = std::strtoull(text, nullptr, 10);
+  }
+  if (const char* text = std::getenv("FOVEA_FAKE_COMPUTE")) compute_capability = std::atoi(text);
+}
+
+void Machine::require_capability(std::string_view instruction, int at_least) {
+  if (compute_capability >= at_least) return;
+  fail("has no " + std::string(instruction) + " on a GPU of compute capability " +
+       std::to_string(compute_capability));
+}
 
 std::string Machine::beyond_limits(const Launch& launch) const {
   const auto says = [](const std::string& got, const std::string& most) {
@@ -326,18 +338,30 @@ void* Machine::static_shared(const void* id, std::size_t bytes) {
   return shared_.data() + found->second;
 }
 
-void Machine::copy_async(void* to, const void* from, std::size_t bytes) {
+void Machine::copy_async(void* to, const void* from, std::size_t bytes, int existing) {
   const Visit visit;
   Thread& self = threads_[current_];
+  require_capability("cp.async", 80);
   if (!shared_.holds(to)) fail("copies asynchronously to what is no shared memory");
   if (bytes != 4 && bytes != 8 && bytes != 16) {
     fail("copies " + std::to_string(bytes) + " bytes asynchronously, possible are 4, 8 and 16");
   }
-  access(from, bytes, Access::read, __builtin_return_address(0));
-  access(to, bytes, Access::write, __builtin_return_address(0));
+  if (existing < 0 || static_cast<std::size_t>(existing) > bytes) {
+    fail("copies " + std::to_string(existing) + " of " + std::to_string(bytes) + " bytes");
+  }
+  if (reinterpret_cast<std::uintptr_t>(from) % bytes != 0) {
+    fail("copies " + std::to_string(bytes) + " bytes from an address not aligned to them");
+  }
+  const auto* const place = static_cast<const std::byte*>(__builtin_return_address(0));
+  const auto count = static_cast<std::size_t>(existing);
+  if (counts && count > 0) counter_.add(lane(), place, from, bytes, false);
+  for (std::size_t i = 0; i < count; i += count == bytes ? bytes : 1) {
+    check(static_cast<const std::byte*>(from) + i, count == bytes ? bytes : 1, Access::read);
+  }
+  access(to, bytes, Access::write, place + 1);  // its own place: lanes may have nothing to read
   shared_.set(shared_.offset_of(to), bytes, ByteState::pending);
   std::memset(to, 0xff, bytes);
-  self.copies.push_back({to, from, bytes, self.groups});
+  self.copies.push_back({to, from, bytes, count, self.groups});
 }
 
 void Machine::commit_copies() { ++threads_[current_].groups; }
@@ -349,8 +373,9 @@ void Machine::wait_copies(unsigned newer) {
   for (const Copy& copy : self.copies) {
     if (!is_awaited(copy)) continue;
     shared_.set(shared_.offset_of(copy.to), copy.bytes, ByteState::undefined);
-    std::memcpy(copy.to, copy.from, copy.bytes);
-    access(copy.to, copy.bytes, Access::write, __builtin_return_address(0));
+    std::memset(copy.to, 0, copy.bytes);
+    std::memcpy(copy.to, copy.from, copy.existing);
+    check(copy.to, copy.bytes, Access::write);
   }
   std::erase_if(self.copies, is_awaited);
 }
@@ -358,10 +383,18 @@ void Machine::wait_copies(unsigned newer) {
 void Machine::access(const void* address, std::size_t bytes, Access kind, const void* place) {
   if (running.stack.holds(address)) return;
   const bool is_shared = shared_.holds(address);
+  if (counts && (is_shared || device_.holds(address))) {
+    const Visit visit;
+    counter_.add(lane(), place, address, bytes, is_shared);
+  }
+  check(address, bytes, kind);
+}
+
+void Machine::check(const void* address, std::size_t bytes, Access kind) {
+  const bool is_shared = shared_.holds(address);
   if (!is_shared && !device_.holds(address)) return check_host(address, bytes, kind);
   const Visit visit;
   const Memory& memory = is_shared ? shared_ : device_;
-  if (counts) counter_.add(lane(), place, address, bytes, is_shared);
   if (checker_.accept(memory, memory.offset_of(address), bytes, kind, current_)) return;
   const Checker::Finding& finding = checker_.finding();
   fail(finding.what +

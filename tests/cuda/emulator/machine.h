@@ -58,8 +58,12 @@ class Machine {
   static Machine& instance();
 
   std::uint64_t seed = 1;  ///< seed for the order of blocks, warps and lanes
-  bool races = true;       ///< detect races and uninitialised bytes; bounds are always checked
-  bool counts = false;     ///< fill counters() and those of `kernels`
+  /// 0: tensor cores and approximate functions give the nearest value. Otherwise they err as far as
+  /// hardware may (tensor_core.h), in directions drawn from this seed.
+  std::uint64_t rounding = 0;   ///< also FOVEA_FAKE_ROUNDING
+  int compute_capability = 80;  ///< an A100's; also FOVEA_FAKE_COMPUTE
+  bool races = true;            ///< detect races and uninitialised bytes; bounds are always checked
+  bool counts = false;          ///< fill counters() and those of `kernels`
   std::map<const void*, Counters> kernels;  ///< counters of all kernels that have run, by address
 
   /// Runs a launch. Returns a description of the error, or "".
@@ -85,20 +89,24 @@ class Machine {
   /// The block's copy of the `__shared__` variable `id`, whose own address belongs to no block.
   [[nodiscard]] void* static_shared(const void* id, std::size_t bytes);
 
-  /// Starts a copy into shared memory. Its bytes may be accessed only after wait_copies().
-  void copy_async(void* to, const void* from, std::size_t bytes);
+  /// Starts a copy into shared memory of `bytes`, zero from `existing` on. They may be accessed
+  /// only after wait_copies().
+  void copy_async(void* to, const void* from, std::size_t bytes, int existing);
   void commit_copies();
   /// Waits until at most `newer` groups of copies are pending.
   void wait_copies(unsigned newer);
 
   void access(const void* address, std::size_t bytes, Access kind, const void* place);
+  /// Fails on a GPU older than the instruction.
+  void require_capability(std::string_view instruction, int at_least);
+  void count_mma() { counter_.add_mma(); }
   [[noreturn]] void fail(const std::string& what);
 
  private:
   struct Copy {
     void* to;
     const void* from;
-    std::size_t bytes;
+    std::size_t bytes, existing;
     unsigned group;
   };
   struct Thread {
@@ -132,6 +140,7 @@ class Machine {
   void wait_for_lanes(std::string_view operation, std::uint32_t mask, void* record, Compute compute,
                       bool orders);
   void check_lanes(std::string_view operation, std::uint32_t mask);
+  void check(const void* address, std::size_t bytes, Access kind);
   void check_host(const void* address, std::size_t bytes, Access kind);
   void report_deadlock();
   void start_shared();

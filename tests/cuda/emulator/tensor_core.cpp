@@ -2,7 +2,9 @@
 // mma.m16n8k16", "... m16n8k8" and "ldmatrix" of the PTX manual).
 #include "tests/cuda/emulator/tensor_core.h"
 
+#include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
 
 #include "tests/cuda/emulator/machine.h"
@@ -23,10 +25,47 @@ float element(Mma kind, std::uint32_t word, unsigned half) {
   return std::bit_cast<float>(half == 0 ? word << 16 : word & 0xffff0000u);
 }
 
+/// Cuts off what lies below the last place of an f32 with the exponent of `largest`, not zero.
+class LastPlace {
+ public:
+  explicit LastPlace(double largest) {
+    const auto biased = static_cast<int>(std::bit_cast<std::uint64_t>(largest) >> 52 & 0x7ff);
+    const int exponent = std::max(biased - 1023, -126) - 23;
+    unit_ = power_of_two(exponent);
+    inverse_ = power_of_two(-exponent);
+  }
+  [[nodiscard]] double cut(double x) const {
+    return static_cast<double>(static_cast<std::int64_t>(x * inverse_)) * unit_;
+  }
+
+ private:
+  static double power_of_two(int exponent) {
+    return std::bit_cast<double>(static_cast<std::uint64_t>(1023 + exponent) << 52);
+  }
+
+  double unit_, inverse_;
+};
+
+constexpr unsigned kDepth = 16;  ///< products of a sum; the second half is zero in tf32
+
+float sum_of(float d, const double (&a)[kDepth], const double (&b)[kDepth]) {
+  double terms[kDepth], sum = d;
+  for (unsigned k = 0; k < kDepth; ++k) terms[k] = a[k] * b[k];
+  for (unsigned k = 0; k < kDepth; ++k) sum += terms[k];
+  if (Machine::instance().rounding == 0 || !std::isfinite(sum)) return static_cast<float>(sum);
+  double largest = std::abs(static_cast<double>(d));
+  for (unsigned k = 0; k < kDepth; ++k) largest = std::max(largest, std::abs(terms[k]));
+  if (largest == 0) return 0;
+  const LastPlace of_terms(largest);
+  sum = of_terms.cut(d);
+  for (unsigned k = 0; k < kDepth; ++k) sum += of_terms.cut(terms[k]);
+  return sum == 0 ? 0 : static_cast<float>(LastPlace(sum).cut(sum));
+}
+
 void compute_mma(const Machine::Records& records) {
   const Mma kind = static_cast<const MmaRecord*>(records[0])->kind;
   const unsigned in_word = kind == Mma::bf16 ? 2 : 1;
-  double a[16][16] = {}, b[16][8] = {};
+  double a[16][kDepth] = {}, b[8][kDepth] = {};  // rows of A, columns of B
   for (unsigned lane = 0; lane < kWarpSize; ++lane) {
     const auto& own = *static_cast<const MmaRecord*>(records[lane]);
     const unsigned group = lane / 4, in_group = lane % 4;
@@ -36,17 +75,14 @@ void compute_mma(const Machine::Records& records) {
         a[group + 8 * (word % 2)][k + next * (word / 2)] = element(kind, own.a[word], half);
       }
       for (unsigned word = 0; word < 2; ++word) {
-        b[k + next * word][group] = element(kind, own.b[word], half);
+        b[group][k + next * word] = element(kind, own.b[word], half);
       }
     }
   }
   for (unsigned lane = 0; lane < kWarpSize; ++lane) {
     const auto& own = *static_cast<const MmaRecord*>(records[lane]);
     for (unsigned i = 0; i < 4; ++i) {
-      const unsigned row = lane / 4 + 8 * (i / 2), column = lane % 4 * 2 + i % 2;
-      double sum = own.d[i];
-      for (unsigned k = 0; k < 8 * in_word; ++k) sum += a[row][k] * b[k][column];
-      own.d[i] = static_cast<float>(sum);
+      own.d[i] = sum_of(own.d[i], a[lane / 4 + 8 * (i / 2)], b[lane % 4 * 2 + i % 2]);
     }
   }
 }
@@ -78,7 +114,10 @@ void compute_load(const Machine::Records& records) {
 
 void mma(Mma kind, float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]) {
   MmaRecord record{kind, d, a, b};
-  Machine::instance().meet("mma.sync", kAll, &record, compute_mma);
+  Machine& machine = Machine::instance();
+  machine.require_capability("mma.sync of bf16 and TF32", 80);
+  machine.meet("mma.sync", kAll, &record, compute_mma);
+  if (machine.lane() == 0) machine.count_mma();
 }
 
 void load_matrices(std::uint32_t (&words)[4], const void* row, bool transposed) {
@@ -87,6 +126,22 @@ void load_matrices(std::uint32_t (&words)[4], const void* row, bool transposed) 
   machine.access(row, 16, Access::read, __builtin_return_address(0));
   LoadRecord record{words, static_cast<const std::byte*>(row), transposed};
   machine.meet("ldmatrix", kAll, &record, compute_load);
+}
+
+std::uint32_t round_to_tf32(float x) {
+  const auto bits = std::bit_cast<std::uint32_t>(x);
+  return std::isfinite(x) ? (bits + 0x1000u) & ~0x1fffu : bits;
+}
+
+float approximate_exp2(float x) {
+  const auto y = static_cast<float>(std::exp2(static_cast<double>(x)));
+  const bool is_normal = std::isnormal(y);
+  const std::uint64_t seed = Machine::instance().rounding;
+  if (!is_normal) return std::fpclassify(y) == FP_SUBNORMAL ? 0 : y;
+  if (seed == 0) return y;
+  const std::uint64_t hash = (std::bit_cast<std::uint32_t>(x) + seed) * 0x9e3779b97f4a7c15u;
+  const float away = (hash >> 63) != 0 ? INFINITY : 0;
+  return std::nextafter(std::nextafter(y, away), away);
 }
 
 }  // namespace fovea::emulate

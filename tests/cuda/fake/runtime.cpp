@@ -114,10 +114,10 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
       *value = 4;
       break;
     case cudaDevAttrComputeCapabilityMajor:
-      *value = 8;
+      *value = Machine::instance().compute_capability / 10;
       break;
     case cudaDevAttrComputeCapabilityMinor:
-      *value = 0;
+      *value = Machine::instance().compute_capability % 10;
       break;
     case cudaDevAttrMaxSharedMemoryPerBlockOptin:
       *value = static_cast<int>(kSharedWithAsking);
