@@ -42,6 +42,15 @@ bool available() { return availability().count > 0; }
 int device_count() { return availability().count; }
 std::string unavailable_reason() { return availability().reason; }
 
+int compute_capability(int device) {
+  int major = 0, minor = 0;
+  cuda_check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device),
+             "cudaDeviceGetAttribute");
+  cuda_check(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device),
+             "cudaDeviceGetAttribute");
+  return 10 * major + minor;
+}
+
 void set_device(int device) { cuda_check(cudaSetDevice(device), "cudaSetDevice"); }
 
 bool synchronizes_after_launch() {

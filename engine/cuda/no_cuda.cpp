@@ -16,6 +16,7 @@ bool available() { return false; }
 int device_count() { return 0; }
 std::string unavailable_reason() { return kReason; }
 
+int compute_capability(int) { fail(kReason); }
 void set_device(int) { fail(kReason); }
 
 Stream Stream::compute(int) { fail(kReason); }

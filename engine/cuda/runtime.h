@@ -18,6 +18,9 @@ namespace fovea::cuda {
 /// Why available() is false: "this build has no CUDA", "no CUDA driver", ...
 [[nodiscard]] std::string unavailable_reason();
 
+/// Ten times the version of a device's instruction set: 75, 80, 90.
+[[nodiscard]] int compute_capability(int device);
+
 /// Makes `device` this thread's current device, on which kernels run.
 void set_device(int device);
 

@@ -83,7 +83,7 @@ template <class T>
 __global__ void attention_dq_kernel(AttentionGradCall g, const acc_t<T>* delta) {
   using A = acc_t<T>;
   const AttentionCall& c = g.forward;
-  const BlockOfHead at(c, c.queries);
+  const BlockOfTile at(c, c.queries);
   const HeadGrad<T> grad(g, delta, at.image, at.head);
   const Tiles<A> tiles;
   A sums[kOwn][2] = {}, p[kOwn], ds[kOwn];
@@ -102,7 +102,7 @@ template <class T>
 __global__ void attention_dkv_kernel(AttentionGradCall g, const acc_t<T>* delta) {
   using A = acc_t<T>;
   const AttentionCall& c = g.forward;
-  const BlockOfHead at(c, c.keys);
+  const BlockOfTile at(c, c.keys);
   const HeadGrad<T> grad(g, delta, at.image, at.head);
   const Tiles<A> tiles;
   A sums_k[kOwn][2] = {}, sums_v[kOwn][2] = {}, p[kOwn], ds[kOwn];
@@ -184,40 +184,59 @@ __global__ void attention_dbias_kernel(AttentionGradCall g, const acc_t<T>* delt
   if (repeats_keys ? tiles.lane == 0 : key < c.keys) to[key * g.dbias.column] = total;
 }
 
+/// Where its results are wanted, the part of the derivative with respect to q, k and v.
 template <class T>
-void run_backward(const AttentionGradCall& g) {
-  using A = acc_t<T>;
+void run_plain(const AttentionGradCall& g, acc_t<T>* delta) {
   const AttentionCall& c = g.forward;
   const std::int64_t rows = c.batch * c.heads * c.queries;
-  const Device device{DeviceType::cuda, fovea::cuda::current_device()};
-  const Storage memory(static_cast<std::size_t>(rows) * sizeof(A), device);
-  A* const delta = reinterpret_cast<A*>(memory.data());
-  constexpr std::size_t kBytes = Tiles<A>::kBytes;
+  constexpr std::size_t kBytes = Tiles<acc_t<T>>::kBytes;
   if (rows > 0) {
     launch(current_stream(), attention_delta_kernel<T>,
            static_cast<unsigned>((rows + kRowBlock - 1) / kRowBlock), kRowBlock, 0, g, delta);
   }
-  const dim3 of_queries = grid_of_heads(c, c.queries, c.width);
+  const dim3 of_queries = grid_of_tiles(c, c.queries, c.width);
   if (g.dq.data != nullptr && of_queries.x > 0) {
     launch(current_stream(), attention_dq_kernel<T>, of_queries, kRowBlock, kBytes, g, delta);
   }
   const std::int64_t columns = c.width > c.value_width ? c.width : c.value_width;
-  const dim3 of_keys = grid_of_heads(c, c.keys, columns);
+  const dim3 of_keys = grid_of_tiles(c, c.keys, columns);
   if ((g.dk.data != nullptr || g.dv.data != nullptr) && of_keys.x > 0) {
     launch(current_stream(), attention_dkv_kernel<T>, of_keys, kRowBlock, kBytes, g, delta);
   }
-  if (g.dbias.data == nullptr || rows == 0 || c.keys == 0) return;
+}
+
+template <class T>
+void run_plain_dbias(const AttentionGradCall& g, const acc_t<T>* delta) {
+  const AttentionCall& c = g.forward;
   const std::int64_t slices = c.batch * c.heads / (g.share_batch * g.share_heads);
   const std::int64_t query_tiles = g.dbias.row == 0 ? 1 : (c.queries + kTile - 1) / kTile;
   const std::int64_t key_tiles = g.dbias.column == 0 ? 1 : (c.keys + kTile - 1) / kTile;
   const dim3 grid(static_cast<unsigned>(slices * g.groups * query_tiles),
                   static_cast<unsigned>(key_tiles));
-  launch(current_stream(), attention_dbias_kernel<T>, grid, kRowBlock, kBytes, g, delta,
-         query_tiles);
+  launch(current_stream(), attention_dbias_kernel<T>, grid, kRowBlock, Tiles<acc_t<T>>::kBytes, g,
+         delta, query_tiles);
 }
 
 void attention_backward(const AttentionGradCall& g) {
-  dispatch_float(g.forward.dtype, [&](auto tag) { run_backward<decltype(tag)>(g); });
+  const AttentionCall& c = g.forward;
+  const std::int64_t rows = c.batch * c.heads * c.queries;
+  const Storage memory = fovea::cuda::temporary(rows, acc_dtype(c.dtype));
+  const bool on_tensor_cores = rows > 0 && uses_tensor_cores(c);
+  auto* const deltas = reinterpret_cast<float*>(memory.data());
+  if (on_tensor_cores) {
+    mma_attention_dq(g, deltas);
+    if (g.dk.data != nullptr || g.dv.data != nullptr) mma_attention_dkv(g, deltas);
+  } else {
+    dispatch_float(c.dtype, [&](auto tag) {
+      run_plain<decltype(tag)>(g, reinterpret_cast<acc_t<decltype(tag)>*>(memory.data()));
+    });
+  }
+  if (g.dbias.data == nullptr || rows == 0 || c.keys == 0) return;
+  const bool is_of_pairs = g.dbias.row != 0 && g.dbias.column != 0;
+  if (on_tensor_cores && is_of_pairs) return mma_attention_dbias(g, deltas);
+  dispatch_float(c.dtype, [&](auto tag) {
+    run_plain_dbias<decltype(tag)>(g, reinterpret_cast<acc_t<decltype(tag)>*>(memory.data()));
+  });
 }
 
 }  // namespace fovea::ops::cuda

@@ -8,4 +8,15 @@ namespace fovea::ops::cuda {
 void attention_forward(const AttentionCall& c);
 void attention_backward(const AttentionGradCall& c);
 
+/// Whether the kernels on tensor cores (mma_*.cu) run the call: not in f64, on a GPU older than
+/// compute capability 8.0, or with more columns than their tiles have.
+[[nodiscard]] bool uses_tensor_cores(const AttentionCall& c);
+void mma_attention_forward(const AttentionCall& c);
+/// Writes deltas [B, H, N], the sum(dy out) of each query, which the following read; and dq, if
+/// wanted.
+void mma_attention_dq(const AttentionGradCall& g, float* deltas);
+void mma_attention_dkv(const AttentionGradCall& g, const float* deltas);
+/// For a bias that is not repeated along queries or keys.
+void mma_attention_dbias(const AttentionGradCall& g, const float* deltas);
+
 }  // namespace fovea::ops::cuda

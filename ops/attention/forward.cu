@@ -11,7 +11,7 @@ template <class T>
 __global__ void attention_kernel(AttentionCall c) {
   using A = acc_t<T>;
   constexpr A kNothing = -static_cast<A>(INFINITY);
-  const BlockOfHead at(c, c.queries);
+  const BlockOfTile at(c, c.queries);
   const HeadRows<T> q(c.q, at.image, at.head, c.queries, c.width);
   const HeadRows<T> k(c.k, at.image, at.head, c.keys, c.width);
   const HeadRows<T> v(c.v, at.image, at.head, c.keys, c.value_width);
@@ -59,8 +59,9 @@ __global__ void attention_kernel(AttentionCall c) {
 }
 
 void attention_forward(const AttentionCall& c) {
-  const dim3 grid = grid_of_heads(c, c.queries, c.value_width);
+  const dim3 grid = grid_of_tiles(c, c.queries, c.value_width);
   if (grid.x == 0) return;
+  if (uses_tensor_cores(c)) return mma_attention_forward(c);
   dispatch_float(c.dtype, [&](auto tag) {
     using T = decltype(tag);
     launch(current_stream(), attention_kernel<T>, grid, kRowBlock, Tiles<acc_t<T>>::kBytes, c);

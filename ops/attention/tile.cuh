@@ -3,7 +3,7 @@
 // never stored.
 #pragma once
 
-#include "ops/attention/call.h"
+#include "ops/attention/heads.cuh"
 #include "ops/common/cuda/block_reduce.cuh"
 #include "ops/common/math.h"
 
@@ -14,25 +14,6 @@ inline constexpr int kOwn = kTile / kRowWarps;  ///< rows per warp
 inline constexpr int kDepth = 32;               ///< columns multiplied per step
 inline constexpr int kColumns = 2 * kWarp;      ///< result columns per block
 inline constexpr int kPitch = kTile + 1;        ///< row pitch in shared memory
-
-/// The rows of one image and head.
-template <class T>
-struct HeadRows {
-  const T* data;
-  std::int64_t row, column, rows, width;
-
-  __device__ HeadRows(const AttentionView& v, std::int64_t image, std::int64_t head,
-                      std::int64_t count, std::int64_t columns)
-      : data(static_cast<const T*>(v.data) + image * v.batch + head * v.head),
-        row(v.row),
-        column(v.column),
-        rows(count),
-        width(columns) {}
-  /// The element as acc_t; 0 outside of the matrix.
-  __device__ acc_t<T> at(std::int64_t i, std::int64_t j) const {
-    return i < rows && j < width ? static_cast<acc_t<T>>(data[i * row + j * column]) : acc_t<T>(0);
-  }
-};
 
 template <class A>
 struct Tiles {
@@ -112,32 +93,16 @@ struct Tiles {
   }
 };
 
-/// The image and head, and the runs of rows and columns, that a block works on.
-struct BlockOfHead {
-  std::int64_t pair, image, head, first, column;
+/// The block's place among tiles of `rows` queries or keys, and strips of result columns.
+struct BlockOfTile : BlockOfHead {
+  std::int64_t column = static_cast<std::int64_t>(blockIdx.y) * kColumns;
 
-  __device__ BlockOfHead(const AttentionCall& c, std::int64_t rows) {
-    const std::int64_t tiles = (rows + kTile - 1) / kTile;
-    pair = blockIdx.x / tiles;
-    first = blockIdx.x % tiles * kTile;
-    image = pair / c.heads;
-    head = pair % c.heads;
-    column = static_cast<std::int64_t>(blockIdx.y) * kColumns;
-  }
+  __device__ BlockOfTile(const AttentionCall& c, std::int64_t rows) : BlockOfHead(c, rows, kTile) {}
 };
 
-inline dim3 grid_of_heads(const AttentionCall& c, std::int64_t rows, std::int64_t columns) {
-  const std::int64_t tiles = (rows + kTile - 1) / kTile;
+inline dim3 grid_of_tiles(const AttentionCall& c, std::int64_t rows, std::int64_t columns) {
   const std::int64_t strips = columns > kColumns ? (columns + kColumns - 1) / kColumns : 1;
-  return {static_cast<unsigned>(c.batch * c.heads * tiles), static_cast<unsigned>(strips)};
-}
-
-template <class A>
-__device__ A bias_at(const AttentionCall& c, std::int64_t image, std::int64_t head,
-                     std::int64_t query, std::int64_t key) {
-  if (c.bias.data == nullptr) return A(0);
-  return static_cast<const A*>(c.bias.data)[image * c.bias.batch + head * c.bias.head +
-                                            query * c.bias.row + key * c.bias.column];
+  return {blocks_of_heads(c, rows, kTile), static_cast<unsigned>(strips)};
 }
 
 }  // namespace fovea::ops::cuda

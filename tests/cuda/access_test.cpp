@@ -99,18 +99,91 @@ TEST_CASE("losses read and write 16 bytes at a time") {
              {"target_loss_kernel", "target_loss_grad_kernel"});
 }
 
-TEST_CASE("shared memory is read and written without conflicts of its banks") {
-  for (const DType dtype : {DType::f64, DType::f32, DType::bf16}) {
-    CAPTURE(std::string(to_string(dtype)));
-    const auto all = counted(dtype, {{1, 80, 3 * 2 * 32}, {1, 2, 80, 80}}, [](const auto& x) {
-      return ops::sum(ops::self_attention(x[0], 2, x[1]));
-    });
-    for (const char* const kernel : {"attention_kernel", "attention_dq_kernel",
-                                     "attention_dkv_kernel", "attention_dbias_kernel"}) {
-      CAPTURE(std::string(kernel));
-      const Counters counters = of(all, kernel);
-      CHECK(counters.shared_requests > 0);
-      CHECK(counters.conflicts_a_request() <= 0.1);
+TEST_CASE("plain attention uses shared memory without conflicts of its banks") {
+  const auto all = counted(DType::f64, {{1, 80, 3 * 2 * 32}, {1, 2, 80, 80}}, [](const auto& x) {
+    return ops::sum(ops::self_attention(x[0], 2, x[1]));
+  });
+  for (const char* const kernel : {"attention_kernel", "attention_dq_kernel",
+                                   "attention_dkv_kernel", "attention_dbias_kernel"}) {
+    CAPTURE(std::string(kernel));
+    const Counters counters = of(all, kernel);
+    CHECK(counters.shared_requests > 0);
+    CHECK(counters.conflicts_a_request() <= 0.1);
+  }
+}
+
+namespace {
+
+constexpr const char* kMmaKernels[] = {"mma_attention_kernel", "mma_dq_kernel", "mma_dkv_kernel"};
+
+/// Attention of one image and head, with `width` columns.
+std::map<std::string, Counters> attention_counted(DType dtype, std::int64_t tokens,
+                                                  std::int64_t width) {
+  return counted(dtype, {{1, tokens, 3 * width}},
+                 [](const auto& x) { return ops::self_attention(x[0], 1); });
+}
+
+/// Products of 16 rows, `columns` times 8 columns, and this depth.
+std::uint64_t products(std::int64_t rows, std::int64_t columns, std::int64_t depth,
+                       std::int64_t depth_of_one) {
+  const auto parts = [](std::int64_t n, std::int64_t size) { return (n + size - 1) / size; };
+  return static_cast<std::uint64_t>(parts(rows, 16) * parts(columns, 8) *
+                                    parts(depth, depth_of_one));
+}
+
+}  // namespace
+
+TEST_CASE("attention on tensor cores has no bank conflicts, and moves 16 bytes at a time") {
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    for (const std::int64_t width : {16, 32, 48, 64, 80, 96, 128}) {
+      CAPTURE(std::string(to_string(dtype)));
+      CAPTURE(width);
+      const auto all = attention_counted(dtype, 80, width);
+      for (const char* const kernel : kMmaKernels) {
+        CAPTURE(std::string(kernel));
+        const Counters counters = of(all, kernel);
+        CHECK(counters.shared_requests > 0);
+        CHECK(counters.conflicts_a_request() <= 0.05);
+        CHECK(counters.vector_share() >= 0.9);
+      }
+    }
+  }
+}
+
+TEST_CASE("copies in smaller pieces have no bank conflicts either") {
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    for (const std::int64_t width : {26, 39, 70}) {
+      CAPTURE(std::string(to_string(dtype)));
+      CAPTURE(width);
+      const auto all = attention_counted(dtype, 40, width);
+      for (const char* const kernel : kMmaKernels) {
+        CHECK(of(all, kernel).conflicts_a_request() <= 0.05);
+      }
+    }
+  }
+}
+
+/// The products of the formula, rows rounded up to 16, columns to 8, depths to one product's; and
+/// in the dq kernel delta, the diagonal of 16 x 16 products of each 16 queries.
+TEST_CASE("attention on tensor cores makes seven products and no more") {
+  constexpr std::int64_t kTokens = 197;
+  for (const std::int64_t width : {16, 39, 64}) {
+    for (const DType dtype : {DType::f32, DType::bf16}) {
+      CAPTURE(width);
+      CAPTURE(std::string(to_string(dtype)));
+      const std::int64_t depth = dtype == DType::bf16 ? 16 : 8,
+                         terms = dtype == DType::bf16 ? 1 : 3;
+      const std::int64_t columns = (width + 15) / 16 * 16;  // the next template
+      const auto all = attention_counted(dtype, kTokens, width);
+      const auto count = [&](const char* kernel) {
+        return of(all, kernel).mma / static_cast<std::uint64_t>(terms);
+      };
+      const std::uint64_t scores = products(kTokens, kTokens, columns, depth);
+      const std::uint64_t weighted = products(kTokens, columns, kTokens, depth);
+      CHECK(count("mma_attention_kernel") == scores + weighted);
+      CHECK(count("mma_dq_kernel") ==
+            2 * scores + weighted + products(kTokens, 16, columns, depth));
+      CHECK(count("mma_dkv_kernel") == 2 * scores + 2 * weighted);
     }
   }
 }

@@ -9,7 +9,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sources = [*ROOT.glob("ops/*/*.cu"), *ROOT.glob("ops/*/*.cuh"), *ROOT.glob("engine/cuda/*.cu*")]
-kernels = {name for source in sources for name in re.findall(r"__global__ void (\w+)\(", source.read_text())}
+kernels = {name for source in sources for name in re.findall(r"__global__\s+void (\w+)\(", source.read_text())}
 names = "".join(pathlib.Path(file).read_text() for file in sys.argv[1:])
 missing = sorted(kernels - set(re.findall(r"\w+", names)))
 print(f"{len(kernels)} kernels, {len(missing)} of which no test ran: {', '.join(missing)}")

@@ -136,6 +136,18 @@ def check_processes(checks):
                 refused.stderr[-300:])
 
 
+def check_older_gpu(checks):
+    """A GPU without tensor cores for bf16 says so once."""
+    if checks.build.name != "fake":
+        return print("skipped: an older GPU: the programs are not those of a fake device")
+    done = checks.start("train_cifar", "--dataset", "builtin", "--model", "vit_tiny_patch8_32", *SMALL, "--device", "cuda",
+                        "--max-steps", "1", "--batch-size", "4", "--workers", "0", "--output", "older",
+                        FOVEA_FAKE_COMPUTE="75")
+    text = done.stdout + done.stderr
+    checks.that("train_cifar: a GPU before compute capability 8.0", done.returncode == 0
+                and text.count("this device has 7.5 and runs plain kernels") == 1, text[-300:])
+
+
 def check_inspect(checks, model, analyses):
     for name, other in analyses.items():
         what = ["--model", other[0], "--model-args", json.dumps(other[1])] if other else [model]
@@ -163,6 +175,7 @@ def main():
         check_training(checks, "train_depth", "depth_cpvt_tiny_peg0_patch8_24x32", *SMALL)
         check_evaluate(checks, "train_cifar")
         check_processes(checks)
+        check_older_gpu(checks)
         check_detection(checks)
         text = checks.output_of("summary", "vit_tiny_patch8_32", *SMALL, "--device", "cuda")
         checks.that("summary: memory of the device", "(cuda:0)" in text, text[-300:])

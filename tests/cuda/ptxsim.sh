@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The op table, the device tests, a golden file and three training steps of each family, with nvcc's PTX
-# of the kernels run by ptxsim, an interpreter with its own CUDA runtime and cuBLASLt that is not part of
-# this repository: a check independent of the emulator.
+# The op table, attention at sizes around its tiles, the device tests, a golden file and three training steps of
+# each family, with nvcc's PTX of the kernels run by ptxsim, an interpreter with its own CUDA runtime and cuBLASLt
+# that is not part of this repository: a check independent of the emulator.
 #   FOVEA_PTXSIM=DIR tests/cuda/ptxsim.sh [BUILD_DIR]      DIR: the folder with ptxsim's run.sh
 # Exits 77, "skipped", if ptxsim or nvcc is missing.
 set -euo pipefail
@@ -12,10 +12,12 @@ sim=${FOVEA_PTXSIM-}
 command -v nvcc >/dev/null || { echo "skipped: no nvcc on PATH"; exit 77; }
 
 "$sim/run.sh" --configure "$PWD" "$build" -G Ninja -DFOVEA_CUDA=ON >/dev/null
-cmake --build "$build" --target cuda_cases test_cuda_device train_cifar parity
+cmake --build "$build" --target cuda_cases cuda_attention test_cuda_device train_cifar parity
 echo "== the op table"
 # Each tensor gets a separate allocation, so that accesses beyond its ends are detected.
 FOVEA_NO_CACHE=1 "$sim/run.sh" "$build" cuda_cases | tail -n 20
+echo "== attention at sizes around its tiles"
+FOVEA_NO_CACHE=1 "$sim/run.sh" "$build" cuda_attention --seeds 1 --tokens 1,17,65,129
 echo "== device tests"
 "$sim/run.sh" "$build" test_cuda_device
 echo "== a golden of each family"

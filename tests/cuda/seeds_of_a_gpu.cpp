@@ -4,6 +4,7 @@
 namespace fovea::tests {
 
 void use_seed(std::uint64_t) {}
+void use_worst_rounding(bool) {}
 std::vector<std::string> take_findings() { return {}; }
 std::vector<std::string> kernels_run() { return {}; }
 

@@ -16,6 +16,7 @@
 #include "engine/base/files.h"
 #include "engine/base/lists.h"
 #include "engine/base/text.h"
+#include "engine/cuda/runtime.h"
 #include "models/checkpoints/pretrained.h"
 #include "models/registry.h"
 #include "ops/matmul.h"
@@ -150,6 +151,11 @@ std::unique_ptr<Model> build_model(const TrainConfig& config, const Dataset& dat
   const std::string& name = config.model.name;
   const Device device = config.run.device;
   require_device(device);
+  if (device.is_cuda() && cuda::compute_capability(device.index) < 80) {
+    notices.add(device,
+                ": attention uses tensor cores from compute capability 8.0 on; this device ",
+                "has ", cuda::compute_capability(device.index) / 10.0, " and runs plain kernels");
+  }
   ops::allow_tf32(config.run.allow_tf32);
   nlohmann::json overrides = config.model.overrides();
   if (task_info(config).has_data_classes) overrides["num_classes"] = dataset.classes();

@@ -1,0 +1,294 @@
+// Attention on tensor cores (Dao 2023, FlashAttention-2, in two kernels for the derivative): a
+// block of four warps owns rows of one side of the scores, and streams the rows of the other side
+// through two buffers of shared memory. Each warp keeps the sums of its own rows in registers. So
+// every sum has one owner and an order that follows from the shapes alone.
+#pragma once
+
+#include <type_traits>
+
+#include "ops/attention/heads.cuh"
+#include "ops/attention/mma_product.cuh"
+#include "ops/matmul.h"
+
+namespace fovea::ops::cuda {
+
+inline constexpr int kMmaWarps = 4, kMmaThreads = kMmaWarps * kWarp;
+inline constexpr int kStrip = 16;        ///< rows of one product
+inline constexpr int kMmaColumns = 128;  ///< of q, k and v: at most
+
+/// Strips of own rows per warp: two share what they load of the other side, if registers suffice.
+template <class T, int Width>
+inline constexpr int kStripsOf = sizeof(T) == 2 && Width >= 48 && Width <= 80 ? 2 : 1;
+
+/// Blocks per multiprocessor for which a kernel must leave registers.
+template <class T, int Width>
+inline constexpr int kBlocksOf = Width > 64 || kStripsOf<T, Width> > 1 ? 2 : 3;
+
+/// `Rows` rows in shared memory, with zeros where a row or column does not exist. The distance
+/// between rows is an odd number of 16-byte units: eight rows at one column lie in different banks.
+template <class T, int Rows, int Width>
+struct RowTile {
+  static constexpr int kChunk = 16 / static_cast<int>(sizeof(T));  ///< elements of 16 bytes
+  static constexpr int kChunks = Width / kChunk, kPitch = Width + kChunk;
+  static constexpr int kElements = Rows * kPitch;
+  T* data;
+
+  /// Lanes go down eight rows at each chunk of columns. `i` counts the chunks of all rows.
+  __device__ static int row_of(int i) { return i / (8 * kChunks) * 8 + i % 8; }
+  __device__ static int column_of(int i) { return i / 8 % kChunks * kChunk; }
+  __device__ T* at(int row, int column) const { return data + row * kPitch + column; }
+
+  /// Starts the copy of the rows from `first` on, by all threads of the block.
+  __device__ void fetch(const HeadRows<T>& x, std::int64_t first) const {
+    const int piece = x.piece();
+    for (int i = static_cast<int>(threadIdx.x); i < Rows * kChunks; i += kMmaThreads) {
+      fetch_chunk(at(row_of(i), column_of(i)), x, piece, first + row_of(i), column_of(i));
+    }
+  }
+
+ private:
+  /// In one piece of 16 bytes, four of 4 bytes, or element by element. Each lane starts its pieces
+  /// at another bank than the lanes at other columns.
+  __device__ static void fetch_chunk(T* to, const HeadRows<T>& x, int piece, std::int64_t row,
+                                     int column) {
+    const int beyond = row < x.rows ? static_cast<int>(x.width) - column : 0;
+    const int count = beyond < 0 ? 0 : beyond < kChunk ? beyond : kChunk;
+    const T* const from = count > 0 ? x.data + row * x.row + column * x.column : x.data;
+    if (piece == 16) {
+      return fovea::cuda::copy_async<16>(to, from, count * static_cast<int>(sizeof(T)));
+    }
+    constexpr int kWord = 4 / static_cast<int>(sizeof(T));  // elements of 4 bytes
+    const int turn = lane() / 8;
+    if (piece == 4) {
+      for (int i = 0; i < 4; ++i) {
+        const int at = (i + turn) % 4 * kWord, left = count - at;
+        const int existing = left < 0 ? 0 : left < kWord ? left : kWord;
+        fovea::cuda::copy_async<4>(to + at, existing > 0 ? from + at : from,
+                                   existing * static_cast<int>(sizeof(T)));
+      }
+      return;
+    }
+    for (int i = 0; i < kChunk; ++i) {
+      const int at = (i + turn * kWord) % kChunk;
+      T value(0.0f);
+      if (at < count) value = from[at * x.column];
+      to[at] = value;
+    }
+  }
+};
+
+/// Calls use(tile, buffer) for each tile, while fetch(tile + 1, other buffer) is underway.
+template <class Fetch, class Use>
+__device__ void stream(int tiles, const Fetch& fetch, const Use& use) {
+  fetch(0, 0);
+  fovea::cuda::commit_copies();
+  for (int tile = 0; tile < tiles; ++tile) {
+    fovea::cuda::wait_copies<0>();
+    __syncthreads();  // all have this tile, and have left the other buffer
+    if (tile + 1 < tiles) fetch(tile + 1, (tile + 1) % 2);
+    fovea::cuda::commit_copies();
+    use(tile, tile % 2);
+  }
+}
+
+/// The bias of one image and head, with own rows and streamed columns; data null: none.
+struct BiasTile {
+  const float* data = nullptr;  ///< at the block's first row
+  std::int64_t own, other;      ///< distance of rows, and of columns
+  std::int64_t rows;            ///< rows from there on that exist
+
+  /// For own queries, or own keys, from `first` on.
+  __device__ BiasTile(const AttentionCall& c, std::int64_t image, std::int64_t head,
+                      std::int64_t first, bool own_keys)
+      : own(own_keys ? c.bias.column : c.bias.row),
+        other(own_keys ? c.bias.row : c.bias.column),
+        rows((own_keys ? c.keys : c.queries) - first) {
+    if (c.bias.data == nullptr) return;
+    data = static_cast<const float*>(c.bias.data) + image * c.bias.batch + head * c.bias.head +
+           first * own;
+  }
+};
+
+/// A warp's own rows: Strips times 16, of which `strips` have rows that exist. Sums over the other
+/// side's rows are fragments, [strip][8 columns][4].
+template <class M, int Width, int Strips>
+struct WarpRows {
+  using T = typename M::T;
+  static constexpr int kOwn = kMmaWarps * kStrip * Strips;  ///< rows of the block
+  using Own = RowTile<T, kOwn, Width>;
+  template <int Rows>
+  using Streamed = RowTile<T, Rows, Width>;
+
+  int first;  ///< in the block's tile
+  int strips;
+
+  /// `rows`: those of the block that exist.
+  __device__ explicit WarpRows(std::int64_t rows)
+      : first(static_cast<int>(threadIdx.x) / kWarp * kStrip * Strips) {
+    const std::int64_t left = (rows - first + kStrip - 1) / kStrip;
+    strips = left < 0 ? 0 : left < Strips ? static_cast<int>(left) : Strips;
+  }
+  /// The row of the block's tile of one half of a strip's sums.
+  __device__ int row(int strip, int half) const {
+    return first + strip * kStrip + half * 8 + fragment_row();
+  }
+
+  __device__ typename M::Left left(const Own& own, int strip, int column) const {
+    std::uint32_t words[4];
+    fovea::cuda::load_matrices(
+        words, own.at(first + strip * kStrip + lane() % 16, column + lane() / 16 * Own::kChunk));
+    return M::left(words);
+  }
+  /// Two times eight rows from `row` on.
+  template <class Tile>
+  __device__ static void load_rows(typename M::Right (&right)[2], const Tile& tile, int row,
+                                   int column) {
+    std::uint32_t words[4];
+    fovea::cuda::load_matrices(
+        words, tile.at(row + lane() / 16 * 8 + lane() % 8, column + lane() / 8 % 2 * Tile::kChunk));
+    right[0] = M::right(words[0], words[1]);
+    right[1] = M::right(words[2], words[3]);
+  }
+
+  /// products = own rows times the first `count` rows of the other tile.
+  template <int Tiles>
+  __device__ void multiply(float (&products)[Strips][Tiles][4], const Own& own,
+                           const Streamed<8 * Tiles>& other, int count) const {
+    typename M::Sum sums[Strips][Tiles];
+    for (int column = 0; column < Width; column += M::kDepth) {
+      typename M::Left own_rows[Strips];
+      for (int s = 0; s < Strips; ++s) {
+        if (s < strips) own_rows[s] = left(own, s, column);
+      }
+      for (int n = 0; n < Tiles; n += 2) {
+        if (8 * n >= count) break;
+        typename M::Right right[2];
+        load_rows(right, other, 8 * n, column);
+        for (int s = 0; s < Strips; ++s) {
+          if (s >= strips) continue;
+          M::multiply(sums[s][n], own_rows[s], right[0]);
+          if (8 * n + 8 < count) M::multiply(sums[s][n + 1], own_rows[s], right[1]);
+        }
+      }
+    }
+    for (int s = 0; s < Strips; ++s) {
+      for (int n = 0; n < Tiles; ++n) {
+        for (int i = 0; i < 4; ++i) products[s][n][i] = sums[s][n].at(i);
+      }
+    }
+  }
+
+  /// sums += weights, a column for each of the tile's first `count` rows, times these rows. A
+  /// tile's products are summed from zero on, since tensor cores cut sums off and do not round.
+  template <int Tiles>
+  __device__ void weigh(float (&sums)[Strips][Width / 8][4],
+                        const float (&weights)[Strips][Tiles][4], const Streamed<8 * Tiles>& rows,
+                        int count) const {
+    constexpr int kSteps = 8 * Tiles / M::kDepth;
+    typename M::Left left[Strips][kSteps];
+    for (int s = 0; s < Strips; ++s) {
+      for (int k = 0; k < kSteps; ++k) left[s][k] = M::weights(&weights[s][k * M::kDepth / 8]);
+    }
+    for (int column = 0; column < Width; column += 16) {
+      typename M::Sum parts[Strips][2];
+      for (int k = 0; k < kSteps; ++k) {
+        if (k * M::kDepth >= count) break;
+        typename M::Right right[2];
+        M::load_columns(right, rows.at(k * M::kDepth, column), rows.kPitch);
+        for (int s = 0; s < Strips; ++s) {
+          if (s >= strips) continue;
+          M::multiply(parts[s][0], left[s][k], right[0]);
+          M::multiply(parts[s][1], left[s][k], right[1]);
+        }
+      }
+      for (int s = 0; s < Strips; ++s) {
+        for (int i = 0; i < 8; ++i) sums[s][column / 8 + i / 4][i % 4] += parts[s][i / 4].at(i % 4);
+      }
+    }
+  }
+
+  /// scores = products scale + bias, for `count` columns from `begin` on.
+  template <int Tiles>
+  __device__ void finish_scores(float (&scores)[Strips][Tiles][4], float scale,
+                                const BiasTile& bias, std::int64_t begin, int count) const {
+    for (int s = 0; s < Strips; ++s) {
+      for (int i = 0; i < 4 * Tiles; ++i) scores[s][i / 4][i % 4] *= scale;
+    }
+    if (bias.data == nullptr) return;
+    for (int s = 0; s < Strips; ++s) {
+      for (int half = 0; half < 2; ++half) {
+        const std::int64_t own = row(s, half) < bias.rows ? row(s, half) : bias.rows - 1;
+        const float* from = bias.data + own * bias.own + (begin + fragment_column()) * bias.other;
+        for (int n = 0; n < Tiles; ++n, from += 8 * bias.other) {
+          for (int i = 0; i < 2; ++i) {
+            const bool exists = 8 * n + fragment_column() + i < count;
+            if (exists) scores[s][n][2 * half + i] += from[i * bias.other];
+          }
+        }
+      }
+    }
+  }
+
+  /// Writes factor times the sums of the rows that exist, from the block's first row of `to` on,
+  /// through the warp's rows of `tile`.
+  __device__ void store(const float (&sums)[Strips][Width / 8][4], const float (&factor)[Strips][2],
+                        const Own& tile, const HeadRows<T>& to, std::int64_t block_first) const {
+    __syncwarp();  // all lanes have read the tile
+    for (int s = 0; s < Strips; ++s) {
+      for (int i = 0; i < Width / 4; ++i) {
+        const int half = i % 2;
+        const float(&pair)[4] = sums[s][i / 2];
+        M::store(tile.at(row(s, half), i / 2 * 8 + fragment_column()),
+                 pair[2 * half] * factor[s][half], pair[2 * half + 1] * factor[s][half]);
+      }
+    }
+    __syncwarp();
+    const bool in_packs = to.piece() == 16;
+    for (int i = lane(); i < Strips * kStrip * Own::kChunks; i += kWarp) {
+      const int own = first + Own::row_of(i), column = Own::column_of(i);
+      const auto pack = fovea::cuda::load_pack(tile.at(own, column));
+      if (block_first + own >= to.rows) continue;
+      T* const at = const_cast<T*>(to.data) + (block_first + own) * to.row + column * to.column;
+      if (in_packs && column + Own::kChunk <= to.width) {
+        fovea::cuda::store_pack(at, pack);
+        continue;
+      }
+      for (int j = 0; j < Own::kChunk && column + j < to.width; ++j) at[j * to.column] = pack.v[j];
+    }
+  }
+};
+
+/// Combines the four lanes that hold a row's sums; each receives the result.
+template <class Combine>
+__device__ float row_reduce(float value, Combine combine) {
+  value = combine(value, __shfl_xor_sync(0xffffffffu, value, 1));
+  return combine(value, __shfl_xor_sync(0xffffffffu, value, 2));
+}
+
+/// The number of streamed rows of a tile that exist.
+template <int Rows>
+__device__ int rows_of_tile(std::int64_t rows, int tile) {
+  const std::int64_t left = rows - static_cast<std::int64_t>(tile) * Rows;
+  return left < Rows ? static_cast<int>(left) : Rows;
+}
+
+/// Calls f(M{}, std::integral_constant<int, Width>{}) for the products of the call's dtype and the
+/// least sufficient width.
+template <class F>
+void dispatch_mma(const AttentionCall& c, const F& f) {
+  const std::int64_t width = c.width > c.value_width ? c.width : c.value_width;
+  const auto with_width = [&](auto product) {
+    if (width <= 16) return f(product, std::integral_constant<int, 16>{});
+    if (width <= 32) return f(product, std::integral_constant<int, 32>{});
+    if (width <= 48) return f(product, std::integral_constant<int, 48>{});
+    if (width <= 64) return f(product, std::integral_constant<int, 64>{});
+    if (width <= 80) return f(product, std::integral_constant<int, 80>{});
+    if (width <= 96) return f(product, std::integral_constant<int, 96>{});
+    f(product, std::integral_constant<int, kMmaColumns>{});
+  };
+  if (c.dtype == DType::bf16) return with_width(Bf16Product{});
+  if (is_tf32_allowed()) return with_width(Tf32Product<1>{});
+  with_width(Tf32Product<3>{});
+}
+
+}  // namespace fovea::ops::cuda
