@@ -51,8 +51,8 @@ struct MmaDbias {
       own_dy.fetch(HeadRows<T>(g.dy, image, head, c.queries, c.value_width), first_query);
       keys.fetch(HeadRows<T>(c.k, image, head, c.keys, c.width), first_key);
       values.fetch(HeadRows<T>(c.v, image, head, c.keys, c.value_width), first_key);
-      fovea::cuda::commit_copies();
-      fovea::cuda::wait_copies<0>();
+      commit_copies();
+      wait_copies<0>();
       __syncthreads();
       if (warp.strips == 0) continue;
       QueryStatistics statistics[1][2];

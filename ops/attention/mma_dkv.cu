@@ -8,7 +8,8 @@ namespace fovea::ops::cuda {
 template <class M, int Width>
 struct MmaDkv {
   using T = typename M::T;
-  static constexpr int kStreamed = sizeof(T) == 4 && Width > 96 ? 16 : kGradStreamed;  // registers
+  /// Fewer where the sums leave few registers.
+  static constexpr int kStreamed = sizeof(T) == 4 && Width > 96 ? 16 : kGradStreamed;
   using Warp = WarpRows<M, Width, 1>;
   using Own = typename Warp::Own;
   using Streamed = RowTile<T, kStreamed, Width>;
@@ -76,8 +77,7 @@ struct MmaDkv {
     if (part > 2) return;
     const float* const from = part == 0 ? of.maximum : part == 1 ? of.scale : of.delta;
     const bool exists = first + i < of.queries;
-    fovea::cuda::copy_async<4>(to + part * kStreamed + i, exists ? from + first + i : from,
-                               exists ? 4 : 0);
+    copy_async<4>(to + part * kStreamed + i, exists ? from + first + i : from, exists ? 4 : 0);
   }
 
   __device__ static void store(const Warp& warp, const Sums& sums, float scale, const Own& tile,

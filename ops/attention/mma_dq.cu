@@ -67,8 +67,8 @@ struct MmaDq {
   /// and ds is zero.
   __device__ static void write_delta(const Own& out, const Own& dy, const Warp& warp,
                                      const BlockOfHead& at, const AttentionCall& c, float* deltas) {
-    fovea::cuda::commit_copies();
-    fovea::cuda::wait_copies<0>();
+    commit_copies();
+    wait_copies<0>();
     __syncthreads();
     for (int s = 0; s < kStrips; ++s) {
       if (s >= warp.strips) continue;

@@ -9,7 +9,19 @@
 
 namespace fovea::ops::cuda {
 
+using fovea::cuda::approximate_exp2;
+using fovea::cuda::commit_copies;
+using fovea::cuda::copy_async;
 using fovea::cuda::kWarp;
+using fovea::cuda::load_matrices;
+using fovea::cuda::load_matrices_transposed;
+using fovea::cuda::load_pack;
+using fovea::cuda::mma_bf16;
+using fovea::cuda::mma_tf32;
+using fovea::cuda::pack_bf16;
+using fovea::cuda::round_to_tf32;
+using fovea::cuda::store_pack;
+using fovea::cuda::wait_copies;
 
 __device__ inline int lane() { return static_cast<int>(threadIdx.x) % kWarp; }
 /// The fragment row (r above; the other one is 8 further) and first column of this lane.
@@ -37,12 +49,11 @@ struct Bf16Product {
     return {{first, second}};
   }
   __device__ static void multiply(Sum& sum, const Left& left, const Right& right) {
-    fovea::cuda::mma_bf16(sum.values, left.words, right.words);
+    mma_bf16(sum.values, left.words, right.words);
   }
 
   /// The factor whose columns are those of two tiles of sums, rounded to bf16.
   __device__ static Left weights(const float (*tiles)[4]) {
-    using fovea::cuda::pack_bf16;
     return {{pack_bf16(tiles[0][0], tiles[0][1]), pack_bf16(tiles[0][2], tiles[0][3]),
              pack_bf16(tiles[1][0], tiles[1][1]), pack_bf16(tiles[1][2], tiles[1][3])}};
   }
@@ -50,19 +61,19 @@ struct Bf16Product {
   /// eight columns.
   __device__ static void load_columns(Right (&columns)[2], const T* rows, int pitch) {
     std::uint32_t words[4];
-    fovea::cuda::load_matrices_transposed(words, rows + lane() % 16 * pitch + lane() / 16 * 8);
+    load_matrices_transposed(words, rows + lane() % 16 * pitch + lane() / 16 * 8);
     columns[0] = right(words[0], words[1]);
     columns[1] = right(words[2], words[3]);
   }
   /// Writes two adjacent sums of a fragment to shared memory.
   __device__ static void store(T* to, float first, float second) {
-    *reinterpret_cast<std::uint32_t*>(to) = fovea::cuda::pack_bf16(first, second);
+    *reinterpret_cast<std::uint32_t*>(to) = pack_bf16(first, second);
   }
 
   /// exp(score - maximum), within what bf16 keeps of it.
   __device__ static float exp(float score, float maximum) {
     constexpr float kLog2E = 1.44269504f;
-    return fovea::cuda::approximate_exp2(detail::math::fma(score, kLog2E, -maximum * kLog2E));
+    return approximate_exp2(detail::math::fma(score, kLog2E, -maximum * kLog2E));
   }
 };
 
@@ -79,9 +90,9 @@ struct Tf32Product {
     std::uint32_t high[Words], low[Words];
 
     __device__ void set(int word, float x) {
-      high[word] = fovea::cuda::round_to_tf32(x);
+      high[word] = round_to_tf32(x);
       if constexpr (Terms == 3) {
-        low[word] = fovea::cuda::round_to_tf32(x - __builtin_bit_cast(float, high[word]));
+        low[word] = round_to_tf32(x - __builtin_bit_cast(float, high[word]));
       }
     }
     __device__ void set(int word, std::uint32_t bits) {
@@ -109,10 +120,10 @@ struct Tf32Product {
   }
   __device__ static void multiply(Sum& sum, const Left& left, const Right& right) {
     if constexpr (Terms == 3) {
-      fovea::cuda::mma_tf32(sum.small, left.low, right.high);
-      fovea::cuda::mma_tf32(sum.small, left.high, right.low);
+      mma_tf32(sum.small, left.low, right.high);
+      mma_tf32(sum.small, left.high, right.low);
     }
-    fovea::cuda::mma_tf32(sum.large, left.high, right.high);
+    mma_tf32(sum.large, left.high, right.high);
   }
 
   /// The factor whose columns are those of one tile of sums, in the order 0, 2, 4, 6, 1, 3, 5, 7:

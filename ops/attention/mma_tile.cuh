@@ -55,7 +55,7 @@ struct RowTile {
     const int count = beyond < 0 ? 0 : beyond < kChunk ? beyond : kChunk;
     const T* const from = count > 0 ? x.data + row * x.row + column * x.column : x.data;
     if (piece == 16) {
-      return fovea::cuda::copy_async<16>(to, from, count * static_cast<int>(sizeof(T)));
+      return copy_async<16>(to, from, count * static_cast<int>(sizeof(T)));
     }
     constexpr int kWord = 4 / static_cast<int>(sizeof(T));  // elements of 4 bytes
     const int turn = lane() / 8;
@@ -63,8 +63,8 @@ struct RowTile {
       for (int i = 0; i < 4; ++i) {
         const int at = (i + turn) % 4 * kWord, left = count - at;
         const int existing = left < 0 ? 0 : left < kWord ? left : kWord;
-        fovea::cuda::copy_async<4>(to + at, existing > 0 ? from + at : from,
-                                   existing * static_cast<int>(sizeof(T)));
+        copy_async<4>(to + at, existing > 0 ? from + at : from,
+                      existing * static_cast<int>(sizeof(T)));
       }
       return;
     }
@@ -81,12 +81,12 @@ struct RowTile {
 template <class Fetch, class Use>
 __device__ void stream(int tiles, const Fetch& fetch, const Use& use) {
   fetch(0, 0);
-  fovea::cuda::commit_copies();
+  commit_copies();
   for (int tile = 0; tile < tiles; ++tile) {
-    fovea::cuda::wait_copies<0>();
+    wait_copies<0>();
     __syncthreads();  // all have this tile, and have left the other buffer
     if (tile + 1 < tiles) fetch(tile + 1, (tile + 1) % 2);
-    fovea::cuda::commit_copies();
+    commit_copies();
     use(tile, tile % 2);
   }
 }
@@ -135,8 +135,8 @@ struct WarpRows {
 
   __device__ typename M::Left left(const Own& own, int strip, int column) const {
     std::uint32_t words[4];
-    fovea::cuda::load_matrices(
-        words, own.at(first + strip * kStrip + lane() % 16, column + lane() / 16 * Own::kChunk));
+    load_matrices(words,
+                  own.at(first + strip * kStrip + lane() % 16, column + lane() / 16 * Own::kChunk));
     return M::left(words);
   }
   /// Two times eight rows from `row` on.
@@ -144,7 +144,7 @@ struct WarpRows {
   __device__ static void load_rows(typename M::Right (&right)[2], const Tile& tile, int row,
                                    int column) {
     std::uint32_t words[4];
-    fovea::cuda::load_matrices(
+    load_matrices(
         words, tile.at(row + lane() / 16 * 8 + lane() % 8, column + lane() / 8 % 2 * Tile::kChunk));
     right[0] = M::right(words[0], words[1]);
     right[1] = M::right(words[2], words[3]);
@@ -246,11 +246,11 @@ struct WarpRows {
     const bool in_packs = to.piece() == 16;
     for (int i = lane(); i < Strips * kStrip * Own::kChunks; i += kWarp) {
       const int own = first + Own::row_of(i), column = Own::column_of(i);
-      const auto pack = fovea::cuda::load_pack(tile.at(own, column));
+      const auto pack = load_pack(tile.at(own, column));
       if (block_first + own >= to.rows) continue;
       T* const at = const_cast<T*>(to.data) + (block_first + own) * to.row + column * to.column;
       if (in_packs && column + Own::kChunk <= to.width) {
-        fovea::cuda::store_pack(at, pack);
+        store_pack(at, pack);
         continue;
       }
       for (int j = 0; j < Own::kChunk && column + j < to.width; ++j) at[j * to.column] = pack.v[j];

@@ -1,4 +1,4 @@
-// Attention on the fake device beyond the sizes of attention_sizes.cpp: other shapes and strides,
+// Attention on the fake device beyond the sizes of cuda_attention.cpp: other shapes and strides,
 // rows that see one key, central differences, and the kernels that a GPU's age selects.
 #include <doctest/doctest.h>
 

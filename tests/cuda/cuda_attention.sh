@@ -2,7 +2,7 @@
 # Attention on tensor cores at every number of tokens and width, where `./run test` runs a cover: on the
 # emulator in all combinations under five seeds, with more tokens in samples, and on ptxsim (see ptxsim.sh)
 # if FOVEA_PTXSIM names it. Takes hours.
-#   [FOVEA_PTXSIM=DIR] tests/cuda/attention_sizes.sh [BUILD_DIR [PTXSIM_BUILD_DIR]]
+#   [FOVEA_PTXSIM=DIR] tests/cuda/cuda_attention.sh [BUILD_DIR [PTXSIM_BUILD_DIR]]
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 build=${1:-build}
