@@ -72,7 +72,7 @@ struct MmaDq {
     __syncthreads();
     for (int s = 0; s < kStrips; ++s) {
       if (s >= warp.strips) continue;
-      typename M::Sum sums[2];
+      typename M::Accumulator sums[2];
       for (int column = 0; column < Width; column += M::kDepth) {
         typename M::Right right[2];
         Warp::load_rows(right, out, warp.first + s * kStrip, column);

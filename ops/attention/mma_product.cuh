@@ -39,7 +39,7 @@ struct Bf16Product {
   struct Right {  ///< 8 rows
     std::uint32_t words[2];
   };
-  struct Sum {
+  struct Accumulator {
     float values[4] = {};
     __device__ float at(int i) const { return values[i]; }
   };
@@ -48,7 +48,7 @@ struct Bf16Product {
   __device__ static Right right(std::uint32_t first, std::uint32_t second) {
     return {{first, second}};
   }
-  __device__ static void multiply(Sum& sum, const Left& left, const Right& right) {
+  __device__ static void multiply(Accumulator& sum, const Left& left, const Right& right) {
     mma_bf16(sum.values, left.words, right.words);
   }
 
@@ -101,7 +101,7 @@ struct Tf32Product {
   };
   using Left = Factor<4>;
   using Right = Factor<2>;
-  struct Sum {
+  struct Accumulator {
     float large[4] = {}, small[4] = {};
     __device__ float at(int i) const { return Terms == 3 ? large[i] + small[i] : large[i]; }
   };
@@ -118,7 +118,7 @@ struct Tf32Product {
     factor.set(1, second);
     return factor;
   }
-  __device__ static void multiply(Sum& sum, const Left& left, const Right& right) {
+  __device__ static void multiply(Accumulator& sum, const Left& left, const Right& right) {
     if constexpr (Terms == 3) {
       mma_tf32(sum.small, left.low, right.high);
       mma_tf32(sum.small, left.high, right.low);

@@ -154,7 +154,7 @@ struct WarpRows {
   template <int Tiles>
   __device__ void multiply(float (&products)[Strips][Tiles][4], const Own& own,
                            const Streamed<8 * Tiles>& other, int count) const {
-    typename M::Sum sums[Strips][Tiles];
+    typename M::Accumulator sums[Strips][Tiles];
     for (int column = 0; column < Width; column += M::kDepth) {
       typename M::Left own_rows[Strips];
       for (int s = 0; s < Strips; ++s) {
@@ -190,7 +190,7 @@ struct WarpRows {
       for (int k = 0; k < kSteps; ++k) left[s][k] = M::weights(&weights[s][k * M::kDepth / 8]);
     }
     for (int column = 0; column < Width; column += 16) {
-      typename M::Sum parts[Strips][2];
+      typename M::Accumulator parts[Strips][2];
       for (int k = 0; k < kSteps; ++k) {
         if (k * M::kDepth >= count) break;
         typename M::Right right[2];
