@@ -312,6 +312,18 @@ TEST_CASE("results that would be subnormal in bf16 are zero" * doctest::skip(twi
   }
 }
 
+TEST_CASE("a result in bf16 is the sum in f32 rounded once, also over several blocks of the depth" *
+          doctest::skip(twins().empty())) {
+  for (const Isa isa : twins()) {
+    for (const std::int64_t depth : {64, 3000}) {
+      const Product p({28, 64, depth}, 5, near_one);
+      const std::vector<float> sums = p.on(isa);
+      const std::vector<bf16> got = p.rounded(isa, 1);
+      for (std::size_t i = 0; i < got.size(); ++i) CHECK(same(got[i], bf16(sums[i])));
+    }
+  }
+}
+
 TEST_CASE("v4bf16 rounds as its twin" * doctest::skip(lacks_both(Isa::v4bf16, Isa::v4bf16_twin)) *
           doctest::description("needs AVX-512 BF16 on AMD")) {
   check_same_rounding(Isa::v4bf16, Isa::v4bf16_twin);
