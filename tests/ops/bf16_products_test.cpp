@@ -11,96 +11,16 @@
 #include <utility>
 #include <vector>
 
-#include "engine/amx.h"
 #include "engine/cpu_isa.h"
 #include "engine/dtype.h"
 #include "engine/parallel.h"
-#include "engine/rng.h"
-#include "ops/attention/call.h"
-#include "ops/common/cpu/tile_counts.h"
-#include "ops/gemm/call.h"
-#include "ops/kernels.h"
+#include "tests/ops/bf16_calls.h"
 #include "tests/ops/emulated_amx.h"
-#include "tests/support/least_tiles.h"
 
 using namespace fovea;
-using ops::cpu::TileCounts;
-using test::flushed;
+using namespace fovea::test;
 
 namespace {
-
-struct Sizes {
-  std::int64_t m, n, k;
-};
-
-/// Operands of a product: A [m, k], B [k, n], and a C [m, n] to add to.
-struct Product {
-  Sizes sizes;
-  std::vector<bf16> a, b;
-  std::vector<float> c;
-
-  Product(Sizes of, std::uint64_t seed, std::uint16_t (*draw)(Rng&)) : sizes(of) {
-    Rng rng(seed);
-    const auto fill = [&](std::int64_t count) {
-      std::vector<bf16> values(static_cast<std::size_t>(count));
-      for (bf16& value : values) value.bits = draw(rng);
-      return values;
-    };
-    a = fill(of.m * of.k);
-    b = fill(of.k * of.n);
-    c.resize(static_cast<std::size_t>(of.m * of.n));
-  }
-
-  /// A is transposed in memory if `a_columns`, B if `b_columns`.
-  std::vector<float> on(Isa isa, bool a_columns = false, bool b_columns = false) const {
-    std::vector<float> out = c;
-    ops::GemmCall call = product(a_columns, b_columns);
-    call.c = {out.data(), DType::f32, sizes.n, {}};
-    ops::cpu::kernels_of(isa).gemm.multiply(call);
-    return out;
-  }
-
-  /// scale A B in bf16.
-  std::vector<bf16> rounded(Isa isa, double scale) const {
-    std::vector<bf16> out(c.size());
-    ops::GemmCall call = product(false, false);
-    call.alpha = scale;
-    call.c = {out.data(), DType::bf16, sizes.n, {}};
-    ops::cpu::kernels_of(isa).gemm.multiply(call);
-    return out;
-  }
-
- private:
-  ops::GemmCall product(bool a_columns, bool b_columns) const {
-    ops::GemmCall call;
-    call.m = sizes.m;
-    call.n = sizes.n;
-    call.k = sizes.k;
-    call.a = {a.data(), DType::bf16, a_columns ? 1 : sizes.k, a_columns ? sizes.m : 1, {}};
-    call.b = {b.data(), DType::bf16, b_columns ? 1 : sizes.n, b_columns ? sizes.k : 1, {}};
-    return call;
-  }
-};
-
-/// Any bits: all signs, exponents, subnormal numbers, infinities and NaNs.
-std::uint16_t any_bits(Rng& rng) { return static_cast<std::uint16_t>(rng.next()); }
-/// Numbers whose products neither overflow nor vanish beside their sums.
-std::uint16_t near_one(Rng& rng) {
-  const std::uint32_t bits = rng.next();
-  return static_cast<std::uint16_t>((bits & 0x807f) | (120 + (bits >> 16) % 16) << 7);
-}
-/// Products around the smallest normal f32, most of them and of their sums subnormal.
-std::uint16_t tiny(Rng& rng) {
-  const std::uint32_t bits = rng.next();
-  return static_cast<std::uint16_t>((bits & 0x807f) | (56 + (bits >> 16) % 12) << 7);
-}
-/// Subnormal numbers, and large ones whose products with them are normal.
-std::uint16_t subnormal_or_large(Rng& rng) {
-  const std::uint32_t bits = rng.next();
-  return static_cast<std::uint16_t>((bits & 0x807f) | (bits >> 16) % 2 * 190 << 7);
-}
-/// One, or in a quarter of the cases infinity.
-std::uint16_t one_or_infinity(Rng& rng) { return rng.next() % 4 == 0 ? 0x7f80 : 0x3f80; }
 
 bool same(float x, float y) {
   return std::bit_cast<std::uint32_t>(x) == std::bit_cast<std::uint32_t>(y) ||
@@ -174,61 +94,6 @@ std::vector<float> modelled(const Product& p, Isa isa) {
   return c;
 }
 
-struct Attended {
-  std::vector<bf16> results;      ///< the output and all gradients, one after another
-  std::vector<float> statistics;  ///< of the softmax
-};
-
-/// Attention of two heads and its gradients, of odd sizes.
-Attended attended(Isa isa, std::int64_t queries, std::int64_t keys, std::int64_t width) {
-  constexpr std::int64_t kHeads = 2;
-  Rng rng(5);
-  const auto fill = [&](std::int64_t rows) {
-    std::vector<bf16> values(static_cast<std::size_t>(kHeads * rows * width));
-    for (bf16& value : values) value = bf16(rng.normal());
-    return values;
-  };
-  const auto view = [&](std::vector<bf16>& of, std::int64_t rows) -> ops::AttentionView {
-    return {of.data(), kHeads * rows * width, rows * width, width, 1};
-  };
-  std::vector<bf16> q = fill(queries), k = fill(keys), v = fill(keys), dy = fill(queries);
-  std::vector<bf16> out(q.size()), dq(q.size()), dk(k.size()), dv(v.size());
-  std::vector<float> statistics(static_cast<std::size_t>(2 * kHeads * queries));
-  const ops::AttentionCall forward{.dtype = DType::bf16,
-                                   .batch = 1,
-                                   .heads = kHeads,
-                                   .queries = queries,
-                                   .keys = keys,
-                                   .width = width,
-                                   .value_width = width,
-                                   .scale = 0.3,
-                                   .q = view(q, queries),
-                                   .k = view(k, keys),
-                                   .v = view(v, keys),
-                                   .bias = {},
-                                   .out = view(out, queries),
-                                   .statistics = statistics.data()};
-  const ops::AttentionKernels& kernels = ops::cpu::kernels_of(isa).attention;
-  kernels.forward(forward);
-  kernels.backward({.forward = forward,
-                    .dy = view(dy, queries),
-                    .dq = view(dq, queries),
-                    .dk = view(dk, keys),
-                    .dv = view(dv, keys),
-                    .dbias = {}});
-  for (const std::vector<bf16>& more : {dq, dk, dv})
-    out.insert(out.end(), more.begin(), more.end());
-  return {out, statistics};
-}
-
-/// What the twin of AMX takes for attended().
-TileCounts counts_of_attention(std::int64_t queries, std::int64_t keys, std::int64_t width) {
-  ops::cpu::tile_counts() = {};
-  std::ignore = attended(Isa::amx_twin, queries, keys, width);
-  return ops::cpu::tile_counts();
-}
-
-bool lacks(Isa isa) { return !processor_has(isa) || !is_built(isa); }
 bool lacks_both(Isa isa, Isa other) { return lacks(isa) || lacks(other); }
 
 /// The twins that this processor can run.
@@ -236,12 +101,6 @@ std::vector<Isa> twins() {
   std::vector<Isa> all{Isa::v4bf16_twin, Isa::amx_twin};
   std::erase_if(all, lacks);
   return all;
-}
-
-/// Whether AMX can be emulated: the kernels' other instructions exist.
-bool emulates_amx() {
-  return !lacks(Isa::amx_twin) && processor_has(Isa::v4) && is_built(Isa::amx) &&
-         !processor_has_amx() && __builtin_cpu_supports("avx512bf16") != 0;
 }
 
 void check_same_products(Isa isa, Isa twin) {
@@ -356,7 +215,7 @@ TEST_CASE("the kernels of amx, their instructions emulated, have the bits of the
           doctest::skip(!emulates_amx()) *
           doctest::description("needs AVX-512 BF16, and a processor without AMX")) {
   const OneThread alone;
-  const test::EmulatedAmx emulated;
+  const EmulatedAmx emulated;
   for (const auto& [k, draw] : {std::pair{75, &near_one},
                                 {64, &any_bits},
                                 {74, &tiny},
@@ -370,49 +229,6 @@ TEST_CASE("the kernels of amx, their instructions emulated, have the bits of the
   check_same_attention(Isa::amx, Isa::amx_twin);
   CHECK(emulated.counts().products > 0);
   CHECK(emulated.counts().configurations == emulated.counts().releases);
-}
-
-TEST_CASE("a product in tiles takes the least number of tile products and loads" *
-          doctest::skip(lacks(Isa::amx_twin))) {
-  const OneThread alone;
-  for (const Sizes sizes : {Sizes{64, 192, 192}, {65, 70, 75}, {16, 16, 32}, {1, 1, 1}}) {
-    const Product p(sizes, 6, near_one);
-    ops::cpu::tile_counts() = {};
-    std::ignore = p.on(Isa::amx_twin);
-    const TileCounts counts = ops::cpu::tile_counts();
-    const TileCounts least = test::least_tiles(sizes.m, sizes.n, sizes.k);
-    CHECK(counts.products == least.products);
-    CHECK(counts.loads == least.loads);
-    CHECK(counts.stores == least.stores);
-  }
-}
-
-TEST_CASE("attention multiplies and loads few more tiles than the least" *
-          doctest::skip(lacks(Isa::amx_twin))) {
-  const OneThread alone;
-  for (const auto& [queries, keys, width] :
-       {std::array<std::int64_t, 3>{64, 64, 64}, {197, 197, 64}, {65, 65, 32}, {37, 601, 25}}) {
-    const TileCounts least = test::least_tiles_of_attention(2, queries, keys, width);
-    const TileCounts counts = counts_of_attention(queries, keys, width);
-    const TileCounts delta = test::tiles_of_delta(2, queries, width);
-    CHECK(counts.products == least.products + delta.products);
-    // Besides delta's loads, those of sums where a further part adds to them: dk and dv for each 72
-    // to 96 queries, dq for each 256 keys, the output for each 512.
-    CHECK(counts.loads >= least.loads + delta.loads);
-    CHECK(static_cast<double>(counts.loads) < 1.1 * static_cast<double>(least.loads));
-  }
-}
-
-TEST_CASE("amx, its instructions emulated, executes what the twin counts" *
-          doctest::skip(!emulates_amx()) *
-          doctest::description("needs AVX-512 BF16, and a processor without AMX")) {
-  const OneThread alone;
-  const TileCounts twin = counts_of_attention(65, 65, 32);
-  const test::EmulatedAmx emulated;
-  std::ignore = attended(Isa::amx, 65, 65, 32);
-  CHECK(emulated.counts().products == twin.products);
-  CHECK(emulated.counts().loads == twin.loads);
-  CHECK(emulated.counts().stores == twin.stores);
 }
 
 TEST_CASE("attention of bf16 pairs is that of f32 up to rounding" *

@@ -13,6 +13,9 @@
 #include <cstring>
 #include <limits>
 
+#include "engine/amx.h"
+#include "engine/cpu_isa.h"
+
 namespace fovea::test {
 
 /// A number as the units that multiply bf16 read and write it: subnormal ones are zero.
@@ -176,5 +179,11 @@ class EmulatedAmx {
 
   struct sigaction before_ = {};
 };
+
+/// Whether AMX can be emulated, beside its twin: the kernels' other instructions exist.
+inline bool emulates_amx() {
+  return processor_has(Isa::v4) && __builtin_cpu_supports("avx512bf16") != 0 &&
+         !processor_has_amx() && is_built(Isa::amx) && is_built(Isa::amx_twin);
+}
 
 }  // namespace fovea::test
