@@ -59,9 +59,8 @@ struct MmaDbias {
       load_statistics(statistics, warp, HeadStatistics(c, deltas, image * c.heads + head),
                       first_query);
       Scores scores, ds;
-      warp.multiply(scores, own_q, keys, count);
       const BiasTile bias(c, image, head, first_query, /*own_keys=*/false);
-      warp.finish_scores(scores, static_cast<float>(c.scale), bias, first_key, count);
+      warp.score(scores, own_q, keys, c, bias, first_key, count);
       warp.multiply(ds, own_dy, values, count);
       differentiate<M>(scores, ds, count, [&](int s, int, int j) { return statistics[s][j / 2]; });
       for (int j = 0; j < kKeys / 2; ++j) sums[0][j / 4][j % 4] += ds[0][j / 4][j % 4];

@@ -50,9 +50,7 @@ struct MmaDkv {
       if (warp.strips == 0) return;
       const int count = rows_of_tile<kStreamed>(c.queries, tile);
       Scores p, ds;
-      warp.multiply(p, own_k, queries(buffer), count);
-      warp.finish_scores(p, static_cast<float>(c.scale), bias, std::int64_t{kStreamed} * tile,
-                         count);
+      warp.score(p, own_k, queries(buffer), c, bias, std::int64_t{kStreamed} * tile, count);
       warp.multiply(ds, own_v, dys(buffer), count);
       const float* const of_tile = first_statistics + buffer * kStatistics + fragment_column();
       differentiate<M>(p, ds, count, [&](int, int n, int i) {

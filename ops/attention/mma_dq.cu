@@ -47,9 +47,7 @@ struct MmaDq {
       if (warp.strips == 0) return;
       const int count = rows_of_tile<kStreamed>(c.keys, tile);
       Scores scores, ds;
-      warp.multiply(scores, own, keys(buffer), count);
-      warp.finish_scores(scores, static_cast<float>(c.scale), bias, std::int64_t{kStreamed} * tile,
-                         count);
+      warp.score(scores, own, keys(buffer), c, bias, std::int64_t{kStreamed} * tile, count);
       warp.multiply(ds, own_dy, values(buffer), count);
       differentiate<M>(scores, ds, count, [&](int s, int, int i) { return statistics[s][i / 2]; });
       warp.weigh(sums, ds, keys(buffer), count);

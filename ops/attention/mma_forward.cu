@@ -88,9 +88,7 @@ struct MmaForward {
       const int count = rows_of_tile<kStreamed>(c.keys, tile);
       Scores scores;
       float correction[kStrips][2];
-      warp.multiply(scores, own, keys(buffer), count);
-      warp.finish_scores(scores, static_cast<float>(c.scale), bias, std::int64_t{kStreamed} * tile,
-                         count);
+      warp.score(scores, own, keys(buffer), c, bias, std::int64_t{kStreamed} * tile, count);
       if (count < kStreamed) mask(scores, count);
       softmax.update(scores, correction);
       rescale(sums, correction);

@@ -207,26 +207,14 @@ struct WarpRows {
     }
   }
 
-  /// scores = products scale + bias, for `count` columns from `begin` on.
+  /// scores = own rows times the first `count` rows of the other tile, which starts at row `begin`,
+  /// with the call's scale and bias.
   template <int Tiles>
-  __device__ void finish_scores(float (&scores)[Strips][Tiles][4], float scale,
-                                const BiasTile& bias, std::int64_t begin, int count) const {
-    for (int s = 0; s < Strips; ++s) {
-      for (int i = 0; i < 4 * Tiles; ++i) scores[s][i / 4][i % 4] *= scale;
-    }
-    if (bias.data == nullptr) return;
-    for (int s = 0; s < Strips; ++s) {
-      for (int half = 0; half < 2; ++half) {
-        const std::int64_t own = row(s, half) < bias.rows ? row(s, half) : bias.rows - 1;
-        const float* from = bias.data + own * bias.own + (begin + fragment_column()) * bias.other;
-        for (int n = 0; n < Tiles; ++n, from += 8 * bias.other) {
-          for (int i = 0; i < 2; ++i) {
-            const bool exists = 8 * n + fragment_column() + i < count;
-            if (exists) scores[s][n][2 * half + i] += from[i * bias.other];
-          }
-        }
-      }
-    }
+  __device__ void score(float (&scores)[Strips][Tiles][4], const Own& own,
+                        const Streamed<8 * Tiles>& other, const AttentionCall& c,
+                        const BiasTile& bias, std::int64_t begin, int count) const {
+    multiply(scores, own, other, count);
+    finish_scores(scores, static_cast<float>(c.scale), bias, begin, count);
   }
 
   /// Writes factor times the sums of the rows that exist, from the block's first row of `to` on,
@@ -254,6 +242,29 @@ struct WarpRows {
         continue;
       }
       for (int j = 0; j < Own::kChunk && column + j < to.width; ++j) at[j * to.column] = pack.v[j];
+    }
+  }
+
+ private:
+  /// scores = products scale + bias, for `count` columns from `begin` on.
+  template <int Tiles>
+  __device__ void finish_scores(float (&scores)[Strips][Tiles][4], float scale,
+                                const BiasTile& bias, std::int64_t begin, int count) const {
+    for (int s = 0; s < Strips; ++s) {
+      for (int i = 0; i < 4 * Tiles; ++i) scores[s][i / 4][i % 4] *= scale;
+    }
+    if (bias.data == nullptr) return;
+    for (int s = 0; s < Strips; ++s) {
+      for (int half = 0; half < 2; ++half) {
+        const std::int64_t own = row(s, half) < bias.rows ? row(s, half) : bias.rows - 1;
+        const float* from = bias.data + own * bias.own + (begin + fragment_column()) * bias.other;
+        for (int n = 0; n < Tiles; ++n, from += 8 * bias.other) {
+          for (int i = 0; i < 2; ++i) {
+            const bool exists = 8 * n + fragment_column() + i < count;
+            if (exists) scores[s][n][2 * half + i] += from[i * bias.other];
+          }
+        }
+      }
     }
   }
 };
