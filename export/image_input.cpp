@@ -9,8 +9,6 @@
 namespace fovea::onnx {
 namespace {
 
-constexpr double kSmallImage = 32;  // CropMode::automatic stretches images up to this size
-
 /// Height and width in f64.
 struct Sizes {
   Expression height, width;
@@ -64,7 +62,7 @@ Sizes resized_size(const Sizes& image, const EvaluationTransform& t) {
       return covering(image, scale);
     default: {
       const Sizes cropped = covering(image, scale), stretched = constant_sizes(image, t.size);
-      const Expression is_large = max(image.height, image.width) > kSmallImage;
+      const Expression is_large = max(image.height, image.width) > static_cast<double>(kSmallImage);
       return {where(is_large, cropped.height, stretched.height),
               where(is_large, cropped.width, stretched.width)};
     }
@@ -80,10 +78,7 @@ Expression centered(const Expression& whole, std::int64_t part) {
 
 /// 1 at the computed outputs that are inside the resized image, otherwise 0; f32 [computed].
 Expression is_inside(const ResizedAxis& axis) {
-  GraphWriter& w = axis.first.writer();
-  const Expression from_zero(w, DType::f64,
-                             w.constant("image/outputs", arange(axis.computed).to(DType::f64)));
-  const Expression at = from_zero + axis.first;
+  const Expression at = computed_outputs(axis);
   return (step(at, at.number(-0.5)) * step(axis.outputs - 0.5, at)).to(DType::f32);
 }
 

@@ -79,12 +79,9 @@ Expression positions(const Expression& size) {
   return Expression(w, DType::i64, range).to(DType::f64);
 }
 
-/// The outputs that are computed, [computed].
-Expression output_positions(const ResizedAxis& axis) {
-  const Tensor from_zero = arange(axis.computed).to(DType::f64);
-  GraphWriter& w = axis.first.writer();
-  const Expression from_first(w, DType::f64, w.constant("image/outputs", from_zero));
-  const Expression outputs = from_first + axis.first;
+/// The outputs whose sources are read, [computed]: beyond the image, the outermost.
+Expression read_outputs(const ResizedAxis& axis) {
+  const Expression outputs = computed_outputs(axis);
   return max(min(outputs, axis.outputs - 1), outputs.number(0));
 }
 
@@ -101,7 +98,7 @@ SplitWeights weights_of(const ResizedAxis& axis, Filter filter, Side side) {
   const std::int64_t along = side == Side::left ? 1 : 0;  // the axis of the source
   const Expression scale = axis.source / axis.outputs;
   const Expression stretch = max(scale, scale.number(1));
-  const Expression output = output_positions(axis).with_axes({along});
+  const Expression output = read_outputs(axis).with_axes({along});
   const Expression pixel = positions(axis.source).with_axes({1 - along});
   const Expression center = (output + 0.5) * scale;
   const Expression distance = (pixel - center + 0.5) * (stretch.number(1) / stretch);
@@ -167,11 +164,17 @@ Expression nearest(const ResizedAxis& axis) {
   const Expression steps = scale * (is_first.number(1) - is_first * 0.5);
   const Expression at = steps.then("CumSum", {w.integer(0)});
   const Expression source = max(min(floor(at), axis.source - 1), at.number(0));
-  const std::string chosen = output_positions(axis).to(DType::i64).name();
+  const std::string chosen = read_outputs(axis).to(DType::i64).name();
   return source.then("Gather", {chosen}, {{"axis", std::int64_t{0}}}).to(DType::i64);
 }
 
 }  // namespace
+
+Expression computed_outputs(const ResizedAxis& axis) {
+  GraphWriter& w = axis.first.writer();
+  const Tensor from_zero = arange(axis.computed).to(DType::f64);
+  return Expression(w, DType::f64, w.constant("image/outputs", from_zero)) + axis.first;
+}
 
 Expression resize(const Expression& levels, const ResizedAxis& rows, const ResizedAxis& columns,
                   Filter filter) {

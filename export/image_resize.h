@@ -16,6 +16,9 @@ struct ResizedAxis {
   std::int64_t computed;  ///< and how many are; those outside 0 .. outputs repeat the outermost
 };
 
+/// The outputs that are computed, first, first + 1, ...: f64 [computed].
+[[nodiscard]] Expression computed_outputs(const ResizedAxis& axis);
+
 /// Levels 0 .. 255 in f32 [B, C, H, W] -> [B, C, rows.computed, columns.computed].
 [[nodiscard]] Expression resize(const Expression& levels, const ResizedAxis& rows,
                                 const ResizedAxis& columns, Filter filter);

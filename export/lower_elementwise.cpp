@@ -29,8 +29,6 @@ std::string logsigmoid(const Call& c) {
 
 }  // namespace
 
-/// GELU in ONNX: an operator from opset 20 on, before that x / 2 (1 + erf(x / sqrt 2)) or the
-/// approximation by tanh.
 std::string gelu(const Call& c, const std::string& x) {
   GraphWriter& w = c.writer();
   const bool is_tanh = c.word("form") == "tanh";

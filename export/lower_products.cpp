@@ -5,10 +5,6 @@
 #include "ops/view.h"
 
 namespace fovea::onnx {
-
-// lower_elementwise.cpp
-std::string gelu(const Call& c, const std::string& x);
-
 namespace {
 
 /// x weight^T + bias; weight and bias are inputs of the op. The weight is stored transposed.

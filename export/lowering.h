@@ -99,6 +99,10 @@ class Call {
   const TracedCall& call_;
 };
 
+/// GELU of x in the form that the op names: an operator from opset 20 on, before that
+/// x / 2 (1 + erf(x / sqrt 2)) or the approximation by tanh.
+[[nodiscard]] std::string gelu(const Call& op, const std::string& x);
+
 /// Writes the nodes of an op; returns the name of its output.
 using Lowering = std::string (*)(const Call& op);
 

@@ -12,8 +12,6 @@
 namespace fovea {
 namespace {
 
-constexpr std::int64_t kSmallImage = 32;  // images up to this size are not cropped
-
 std::int64_t scaled(std::int64_t side, double crop_pct) {
   return static_cast<std::int64_t>(std::floor(static_cast<double>(side) / crop_pct));
 }

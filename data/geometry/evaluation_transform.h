@@ -1,15 +1,19 @@
 // Preprocessing for evaluation, as in timm.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "data/pipeline.h"
 
 namespace fovea {
 
+/// CropMode::automatic stretches images up to this size instead of cropping them.
+inline constexpr std::int64_t kSmallImage = 32;
+
 /// timm's ways to bring an image to the evaluation size.
 enum class CropMode {
-  automatic,  ///< center, but images up to 32 pixels are stretched
+  automatic,  ///< center, but images up to kSmallImage are stretched
   center,     ///< shorter side scaled to size / crop_pct, then a center crop
   squash,     ///< both sides scaled to size / crop_pct, changing the ratio, then a center crop
   border,     ///< longer side scaled to size / crop_pct, padded with the mean colour
