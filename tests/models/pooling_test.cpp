@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/autograd.h"
+#include "engine/random.h"
 #include "ops/view.h"
 #include "tests/models/outputs.h"
 #include "tests/support/f64.h"

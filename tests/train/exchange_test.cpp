@@ -12,7 +12,9 @@
 #include "train/loop/evaluation_pass.h"
 #include "train/loop/shard_exchange.h"
 #include "train/loop/step_results.h"
+#include "train/optim/gradients.h"
 #include "train/optim/optimizer.h"
+#include "train/run/timers.h"
 
 namespace fovea {
 namespace {
