@@ -165,8 +165,8 @@ class Backward {
     q_.pack(rows<const T>(call_.q, queries.begin), q_size, scale_before_);
     dy_.pack(rows<const T>(grad_.dy, queries.begin), dy_size, A(1));
     if (keys.begin == 0) compute_delta(queries, dy_size);
-    probabilities(queries, keys);
-    score_gradients(queries, keys);
+    compute_scores(queries, keys);
+    differentiate_softmax(queries, keys);
     const bool later_queries = queries.begin > 0, later_keys = keys.begin > 0;
     const Extent size{queries.count, keys.count};
     if (grad_.dv.data != nullptr) {
@@ -206,8 +206,8 @@ class Backward {
     }
   }
 
-  /// p = exp(scale q k^T + bias - maximum) / sum.
-  void probabilities(Span queries, Span keys) {
+  /// Scores q k^T with their bias, in p_, and gradients dO v^T of the probabilities, in ds_.
+  void compute_scores(Span queries, Span keys) {
     multiply<E>({.rows = queries.count,
                  .columns = keys.count,
                  .depth = steps<E>(call_.width),
@@ -216,20 +216,18 @@ class Backward {
                  .b = kt_,
                  .c = p_,
                  .scale = scale_after_});
-    const std::int64_t heads = call_.batch * call_.heads;
-    const A* maximum = static_cast<const A*>(call_.statistics) +
-                       (head_.batch * call_.heads + head_.head) * call_.queries + queries.begin;
-    const A* scale = maximum + heads * call_.queries;
+    multiply<E>({.rows = queries.count,
+                 .columns = keys.count,
+                 .depth = steps<E>(call_.value_width),
+                 .a = dy_.rows.data,
+                 .a_row = dy_.rows.pitch,
+                 .b = vt_,
+                 .c = ds_});
     const Rows<const A> bias = rows_of<const A>(call_.bias, head_.batch, head_.head);
-    const std::int64_t width = padded<A>(keys.count);
+    if (bias.data == nullptr) return;
     for (std::int64_t i = 0; i < queries.count; ++i) {
-      A* p = p_.row(i);
-      if (bias.data != nullptr) {
-        const A* row = bias.from(queries.begin + i).data + keys.begin * bias.column;
-        add_bias(p, row, bias.column, keys.count);
-      }
-      for (std::int64_t j = keys.count; j < width; ++j) p[j] = kMinusInfinity<A>;
-      exp_row<T>(p, maximum[i], scale[i], width);
+      const A* row = bias.from(queries.begin + i).data + keys.begin * bias.column;
+      add_bias(p_.row(i), row, bias.column, keys.count);
     }
   }
 
@@ -258,20 +256,20 @@ class Backward {
                                      call_.value_width);
   }
 
-  /// ds = p (dO v^T - delta), also added to the bias gradient.
-  void score_gradients(Span queries, Span keys) {
-    multiply<E>({.rows = queries.count,
-                 .columns = keys.count,
-                 .depth = steps<E>(call_.value_width),
-                 .a = dy_.rows.data,
-                 .a_row = dy_.rows.pitch,
-                 .b = vt_,
-                 .c = ds_});
+  /// Scores become probabilities, and the gradients of these those of the scores, which are also
+  /// added to the bias gradient.
+  void differentiate_softmax(Span queries, Span keys) {
+    const std::int64_t heads = call_.batch * call_.heads;
+    const A* maximum = static_cast<const A*>(call_.statistics) +
+                       (head_.batch * call_.heads + head_.head) * call_.queries + queries.begin;
+    const A* inverse_sum = maximum + heads * call_.queries;
+    const std::int64_t width = padded<A>(keys.count);
     for (std::int64_t i = 0; i < queries.count; ++i) {
       if (keys.begin == 0) prefetch(queries.begin + i);
-      A* ds = ds_.row(i);
-      const A *p = p_.row(i), delta = delta_[queries.begin + i];
-      for (std::int64_t j = 0; j < keys.count; ++j) ds[j] = p[j] * (ds[j] - delta);
+      A *p = p_.row(i), *ds = ds_.row(i);
+      for (std::int64_t j = keys.count; j < width; ++j) p[j] = kMinusInfinity<A>;
+      differentiate_row<T>(
+          p, ds, RowStatistics<A>{maximum[i], inverse_sum[i], delta_[queries.begin + i]}, width);
       if (dbias_ == nullptr) continue;
       A* sum = dbias_ + (queries.begin + i) * grad_.dbias.row + keys.begin * grad_.dbias.column;
       if (grad_.dbias.column == 1) {

@@ -40,18 +40,25 @@ struct TileProduct {
   A scale = 1;  ///< of c
 };
 
+/// Rows of a that share a pointer: x86 addresses 6 rows by a pointer and 1, 3 and 5 times their
+/// distance.
+inline constexpr int kRowsPerPointer = 6;
+
 template <int kBytes, int kRows, int kVectors, class E, class V>
 [[gnu::always_inline]] inline void add_products(const TileProduct<E>& p, const E* a, const E* b,
                                                 V (&sum)[kRows][kVectors]) {
   constexpr int kWidth = kBytes / static_cast<int>(sizeof(acc_t<E>));
   [[maybe_unused]] const Arithmetic<E> arithmetic;
+  const std::int64_t next_rows = kRowsPerPointer * p.a_row;
   for (std::int64_t k = 0; k < p.depth; ++k, a += p.a_column, b += p.b.pitch) {
     Words<E, kBytes> bk[kVectors];
 #pragma GCC unroll 4
     for (int j = 0; j < kVectors; ++j) bk[j] = load_words<kBytes>(b + j * kWidth);
-#pragma GCC unroll 8
+    const E* rows = a;
+#pragma GCC unroll 18
     for (int i = 0; i < kRows; ++i) {
-      const E aik = a[i * p.a_row];
+      if (i > 0 && i % kRowsPerPointer == 0) rows = opaque_alias(rows + next_rows);
+      const E aik = rows[i % kRowsPerPointer * p.a_row];
 #pragma GCC unroll 4
       for (int j = 0; j < kVectors; ++j) sum[i][j] = add_product(sum[i][j], aik, bk[j]);
     }
@@ -62,7 +69,7 @@ template <int kBytes, int kRows, int kVectors, class E, class V>
 /// stays in registers.
 template <int kRows, int kVectors, class F>
 [[gnu::always_inline]] inline void for_each_vector(const F& f) {
-#pragma GCC unroll 8
+#pragma GCC unroll 18
   for (int i = 0; i < kRows; ++i) {
 #pragma GCC unroll 4
     for (int j = 0; j < kVectors; ++j) f(i, j);
@@ -85,12 +92,12 @@ inline void product_block(const TileProduct<E>& p, std::int64_t row, std::int64_
   for_each_vector<kRows, kVectors>([&](int i, int j) { store(at(i, j), sum[i][j]); });
 }
 
-/// Processes rows in blocks of kRows, then of 4, 2 and 1.
+/// Processes rows in blocks of kRows, then of 8, 4, 2 and 1.
 template <int kBytes, int kRows, int kVectors, class E>
 inline void product_rows(const TileProduct<E>& p, std::int64_t row, std::int64_t column) {
   for (; row + kRows <= p.rows; row += kRows)
     product_block<kBytes, kRows, kVectors>(p, row, column);
-  constexpr int kNext = kRows > 4 ? 4 : kRows / 2;
+  constexpr int kNext = kRows > 8 ? 8 : kRows > 4 ? 4 : kRows / 2;
   if constexpr (kNext > 0) {
     if (row < p.rows) product_rows<kBytes, kNext, kVectors>(p, row, column);
   }
@@ -148,7 +155,7 @@ inline void multiply_in_vectors(const TileProduct<E>& p) {
       product_rows<kVectorBytes, kMaxVectors == 4 ? 8 : 6, 2>(p, 0, j);
       j += 2 * kWidth;
     } else if (left > kHalf) {
-      product_rows<kVectorBytes, 8, 1>(p, 0, j);
+      product_rows<kVectorBytes, kMaxVectors == 4 ? 18 : 8, 1>(p, 0, j);
       j += kWidth;
     } else if constexpr (kHalf > 0) {
       product_rows<kVectorBytes / 2, 8, 1>(p, 0, j);

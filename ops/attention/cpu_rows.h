@@ -51,9 +51,9 @@ inline Vector<float> exp_negative(Vector<float> x) {
     q = q * r + 1.0f;
     p = q * r + 1.0f;
   }
-  const Bits power = (reinterpret_cast<Bits>(shifted) << 23) + 0x3f800000u;
-  const V y = p * reinterpret_cast<V>(power);
-  return x < -87.0f ? V{} : y;  // NaN compares false
+  // p is in [0.7, 1.42], so adding n to its exponent multiplies it by 2^n.
+  const Bits y = reinterpret_cast<Bits>(p) + (reinterpret_cast<Bits>(shifted) << 23);
+  return x < -87.0f ? V{} : reinterpret_cast<V>(y);  // NaN compares false
 }
 
 template <class T>
@@ -65,12 +65,25 @@ inline Vector<double> exp_negative(Vector<double> x) {
 // Exponentials are chains of dependent instructions: loops over them are unrolled four times, so
 // that enough chains overlap.
 
-/// row = scale * exp(row - base), base >= row.
+/// What the derivative knows of a row of scores.
+template <class A>
+struct RowStatistics {
+  A maximum, inverse_sum, delta;
+};
+
+/// A row's probabilities p = exp(score - maximum) / sum, and the gradients ds = p (dp - delta) of
+/// its scores.
 template <class T, class A>
-inline void exp_row(A* row, A base, A scale, std::int64_t count) {
+inline void differentiate_row(A* score_to_p, A* dp_to_ds, RowStatistics<A> row,
+                              std::int64_t count) {
+  using V = Vector<A>;
 #pragma GCC unroll 4
-  for (std::int64_t j = 0; j < count; j += kLanes<A>)
-    store(row + j, Vector<A>(scale * exp_negative<T>(load<Vector<A>>(row + j) - base)));
+  for (std::int64_t j = 0; j < count; j += kLanes<A>) {
+    const V x = load<V>(score_to_p + j) - row.maximum;
+    const V p = row.inverse_sum * exp_negative<T>(x);
+    store(score_to_p + j, p);
+    store(dp_to_ds + j, V(p * (load<V>(dp_to_ds + j) - row.delta)));
+  }
 }
 
 /// row += bias if there is one; returns max(start, row[0], row[1], ...). NaN is ignored here: it
