@@ -1,4 +1,4 @@
-// The parts of attention's forward kernel on one tile of PiT: 36 queries of width 16, 352 keys (a
+// The parts of attention's forward kernel on one tile of PiT: 18 queries of width 16, 352 keys (a
 // third of 1,025), f32 and bf16. Compiled once per instruction set, as attention_parts_<set>.
 // Usage: attention_parts_v4 [repetitions]
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace fovea::ops::cpu::FOVEA_ISA::attention {
 namespace {
 
-constexpr std::int64_t kQueries = 36, kKeys = 352, kWidth = 16;
+constexpr std::int64_t kQueries = 18, kKeys = 352, kWidth = 16;
 constexpr int kCalls = 200;  // per repetition
 
 /// Nanoseconds per 16 scores of the fastest repetition.

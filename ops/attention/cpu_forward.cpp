@@ -14,7 +14,7 @@ namespace {
 /// tile sizes, here and in the derivative, affect speed only.
 constexpr std::int64_t kKeyTile = 512;
 template <class E>
-constexpr std::int64_t kQueryTile = kInTiles<E> ? 32 : 36;
+constexpr std::int64_t kQueryTile = kInTiles<E> ? 32 : 18;
 constexpr std::int64_t kQueryBlock = 1024;  // queries per task when there are enough heads
 constexpr std::int64_t kSmallBlock = 72;    // queries per task when there are few heads
 constexpr std::int64_t kManyHeads = 16;
