@@ -11,6 +11,8 @@ namespace fovea::ops::cpu::FOVEA_ISA::attention {
 
 // Register use, of 32: 6 x 4 sums, 4 of B, 1 of A; of 16: 6 x 2 sums, 2 of B, 1 of A.
 inline constexpr int kMaxVectors = kVectorBytes == 64 ? 4 : 2;
+/// Rows of a block that is one vector wide: the more of them share the load of B, the better.
+inline constexpr int kNarrowRows = kVectorBytes == 64 ? 18 : 8;
 
 /// A row-major matrix with `pitch` elements between rows; the pitch is a whole number of vectors,
 /// and of tiles if there are.
@@ -155,7 +157,7 @@ inline void multiply_in_vectors(const TileProduct<E>& p) {
       product_rows<kVectorBytes, kMaxVectors == 4 ? 8 : 6, 2>(p, 0, j);
       j += 2 * kWidth;
     } else if (left > kHalf) {
-      product_rows<kVectorBytes, kMaxVectors == 4 ? 18 : 8, 1>(p, 0, j);
+      product_rows<kVectorBytes, kNarrowRows, 1>(p, 0, j);
       j += kWidth;
     } else if constexpr (kHalf > 0) {
       product_rows<kVectorBytes / 2, 8, 1>(p, 0, j);
