@@ -42,7 +42,8 @@ struct BenchOptions {
   std::string workload, model, classes, mode, precision, device = "cpu", json, memory_of;
   ModelSettings settings;
   std::int64_t batch = 0, reps = 7, threads = 0, ceiling = 2048, processes = 1, shards = 1;
-  bool peer = false, compile = false, runtimes = false, one_process = false, turns = false;
+  bool peer = false, compile = false, autotune = false, runtimes = false, one_process = false;
+  bool turns = false, kernels = false, no_peaks = false;
 };
 
 Fields fields_of(BenchOptions& o) {
@@ -65,6 +66,8 @@ Fields fields_of(BenchOptions& o) {
       {"peer", group, &o.peer,
        "also run PyTorch, eager, with FOVEA_PEER_PYTHON or .venv-peer/bin/python"},
       {"compile", group, &o.compile, "with --peer: also PyTorch with torch.compile"},
+      {"autotune", group, &o.autotune,
+       "with --peer: also PyTorch with torch.compile(mode=\"max-autotune\")"},
       {"runtimes", group, &o.runtimes, "with --peer: for inference also OpenVINO and onnxruntime"},
       {"peer-in-one-process", group, &o.one_process,
        "run each peer in one process for all rows: its allocator keeps the memory of earlier rows"},
@@ -73,7 +76,10 @@ Fields fields_of(BenchOptions& o) {
        "the peer is DistributedDataParallel",
        1, 64},
       {"shards", group, &o.shards, "internal: shards of --turns", 0, 64},
-      {"json", group, &o.json, "write the rows to this file"},
+      {"kernels", group, &o.kernels, "on a GPU: also the time of each kernel, of three more steps"},
+      {"no-peaks", group, &o.no_peaks,
+       "do not measure peaks of memory, which takes a process per row"},
+      {"json", group, &o.json, "write the rows to this file, after each of them"},
       {"turns", group, &o.turns, "internal: run one repetition per line of standard input"},
       {"memory-of", group, &o.memory_of, "internal: print one workload's memory peak and exit"},
   };
@@ -89,8 +95,14 @@ BenchOptions parse(int argc, char** argv) {
        "", fields_of(options)});
   check_usage(options.model.empty() || options.workload.empty(),
               "bench: got --model and --workload, expected only one of them");
-  check_usage(options.peer || !(options.compile || options.runtimes), "bench: got ",
-              options.compile ? "--compile" : "--runtimes", " without --peer, which it adds to");
+  const char* const kind = options.compile    ? "--compile"
+                           : options.autotune ? "--autotune"
+                           : options.runtimes ? "--runtimes"
+                                              : nullptr;
+  check_usage(options.peer || kind == nullptr, "bench: got ", kind,
+              " without --peer, which it adds to");
+  check_usage(!options.kernels || !parse_device(options.device).is_cpu(),
+              "bench: got --kernels without --device cuda, whose kernels it times");
   return options;
 }
 
@@ -162,6 +174,7 @@ std::vector<std::string> peer_kinds(const BenchOptions& o) {
   std::vector<std::string> kinds;
   if (o.peer) kinds.emplace_back("eager");
   if (o.compile) kinds.emplace_back("compile");
+  if (o.autotune) kinds.emplace_back("autotune");
   if (o.runtimes) kinds.insert(kinds.end(), {"openvino", "onnxruntime"});
   return kinds;
 }
@@ -198,16 +211,23 @@ std::vector<double> alternate(Workload& ours, std::vector<Rival>& rivals, std::i
 }
 
 PeerResult result_of(const Rival& rival, const WorkloadSpec& spec, double images,
-                     const std::vector<double>& ours) {
+                     const std::vector<double>& ours, bool has_peak) {
   PeerResult result{.name = rival.peer->name(), .note = rival.lack};
   if (!rival.lack.empty()) return result;
   result.img_s = images / median(rival.seconds);
   result.ratio = speedup(ours, rival.seconds);
-  result.peak_mb = rival.peer->peak_mb(spec);
+  if (has_peak) result.peak_mb = rival.peer->peak_mb(spec);
   if (spec.mode == "load") return result;
   result.products = rival.peer->products(spec.precision);
   result.note = rival.peer->objection(spec.precision);
   return result;
+}
+
+/// Sums over so many steps.
+std::vector<cuda::KernelTime> kernels_of(Workload& workload) {
+  const cuda::KernelTimes times;
+  for (int i = 0; i < Result::kTimedSteps; ++i) workload.step();
+  return times.sums();
 }
 
 Result measure(const WorkloadSpec& spec, const BenchOptions& options, Peers& peers) {
@@ -221,8 +241,9 @@ Result measure(const WorkloadSpec& spec, const BenchOptions& options, Peers& pee
   result.gflops = ours.flop() * 1e-9 / median(seconds);
   result.product_gflops = std::max(product_rate, ours.product_rate()) * 1e-9;
   for (const Rival& rival : rivals) {
-    result.peers.push_back(result_of(rival, spec, images, seconds));
+    result.peers.push_back(result_of(rival, spec, images, seconds, !options.no_peaks));
   }
+  if (options.kernels) result.kernels = kernels_of(ours);
   return result;
 }
 
@@ -286,12 +307,12 @@ int run_bench(const BenchOptions& options, Communicator& processes, const std::s
   for (const WorkloadSpec& spec : specs) {
     Result result = measure(spec, options, peers);
     result.ceiling_gflops = ceilings.at(spec.precision);
-    result.peak_mb = peak_of(spec, self);
+    if (!options.no_peaks) result.peak_mb = peak_of(spec, self);
     std::printf("%s", table_lines(result).c_str());
     std::fflush(stdout);
     for (json& object : json_of(result)) objects.push_back(std::move(object));
+    if (!options.json.empty()) write_file_atomically(options.json, json_text(objects, 1) + "\n");
   }
-  if (!options.json.empty()) write_file_atomically(options.json, json_text(objects, 1) + "\n");
   return 0;
 }
 

@@ -41,7 +41,7 @@ std::string Peer::about() const {
 
 bool Peer::is_for(const WorkloadSpec& spec) const {
   if (kind_ == "eager") return spec.mode != "load" || !photographs().empty();
-  if (kind_ == "compile") return spec.mode != "load";
+  if (kind_ == "compile" || kind_ == "autotune") return spec.mode != "load";
   return spec.mode == "infer" || spec.mode == "decode";
 }
 

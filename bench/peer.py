@@ -31,9 +31,9 @@ import traceback
 def peer_class(name):
     """Each has info(), product(), prepare() and run()."""
     from peers import products, pytorch, runtimes
-    return {"eager": pytorch.Eager, "compile": pytorch.Compiled, "openvino": runtimes.OpenVino,
-            "onnxruntime": runtimes.OnnxRuntime, "onednn": products.OneDnn, "linear": products.Linear,
-            "packed": products.Packed}[name]
+    return {"eager": pytorch.Eager, "compile": pytorch.Compiled, "autotune": pytorch.Autotuned,
+            "openvino": runtimes.OpenVino, "onnxruntime": runtimes.OnnxRuntime, "onednn": products.OneDnn,
+            "linear": products.Linear, "packed": products.Packed}[name]
 
 
 def make_peer(name, command):

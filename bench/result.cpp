@@ -47,6 +47,25 @@ std::string line_of(const PeerResult& peer) {
   return line + "\n";
 }
 
+/// A kernel's milliseconds and launches in a step.
+std::string line_of(const cuda::KernelTime& kernel) {
+  char line[160];
+  std::snprintf(line, sizeof line, "  %-38s %10.3f ms, %lld launches a step\n", kernel.name.c_str(),
+                1e3 * kernel.seconds / Result::kTimedSteps,
+                static_cast<long long>(kernel.launches / Result::kTimedSteps));
+  return line;
+}
+
+json json_of(const std::vector<cuda::KernelTime>& kernels) {
+  json all = json::array();
+  for (const cuda::KernelTime& kernel : kernels) {
+    all.push_back({{"name", kernel.name},
+                   {"launches", kernel.launches / Result::kTimedSteps},
+                   {"ms", 1e3 * kernel.seconds / Result::kTimedSteps}});
+  }
+  return all;
+}
+
 json object_of(const Result& r) {
   json object = json_of(r.spec);
   object["threads"] = num_threads();
@@ -57,7 +76,8 @@ json object_of(const Result& r) {
   object["mfu"] = json_number(share(r.gflops, r.product_gflops));
   object["ceiling_gflops"] = r.ceiling_gflops;
   object["ceiling_share"] = json_number(share(r.gflops, r.ceiling_gflops));
-  object["peak_mb"] = r.peak_mb;
+  object["peak_mb"] = json_number(positive(r.peak_mb));
+  if (!r.kernels.empty()) object["kernels"] = json_of(r.kernels);
   return object;
 }
 
@@ -94,8 +114,9 @@ std::string table_lines(const Result& r) {
   std::string lines = named(r.spec.id, r.spec.mode, r.spec.precision, std::to_string(r.spec.batch));
   lines += cell(11, r.img_s, 1) + cell(7, fastest != nullptr ? fastest->ratio : Number(), 2);
   lines += cell(10, positive(r.gflops), 1) + cell(7, share(r.gflops, r.product_gflops), 2);
-  lines += cell(8, share(r.gflops, r.ceiling_gflops), 2) + cell(9, r.peak_mb, 0) + "\n";
+  lines += cell(8, share(r.gflops, r.ceiling_gflops), 2) + cell(9, positive(r.peak_mb), 0) + "\n";
   for (const PeerResult& peer : r.peers) lines += line_of(peer);
+  for (const cuda::KernelTime& kernel : r.kernels) lines += line_of(kernel);
   return lines;
 }
 

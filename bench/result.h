@@ -8,6 +8,7 @@
 
 #include "bench/peer.h"
 #include "bench/workload.h"
+#include "engine/cuda/kernel_times.h"
 
 namespace fovea::bench {
 
@@ -27,13 +28,16 @@ struct Result {
   double ceiling_gflops = 0;  ///< the fastest square product of the run in the row's precision
   std::vector<PeerResult> peers{};
 
+  static constexpr int kTimedSteps = 3;
+  std::vector<cuda::KernelTime> kernels{};  ///< of kTimedSteps steps, if they were timed
+
   /// The peer with the most images per second; null if none was run.
   [[nodiscard]] const PeerResult* fastest() const;
 };
 
 /// The table's first line.
 [[nodiscard]] std::string table_head();
-/// Our line, with the ratio to the fastest peer, and below it a line for each peer.
+/// Our line, with the ratio to the fastest peer, and below it a line for each peer and kernel.
 [[nodiscard]] std::string table_lines(const Result& result);
 
 /// An array with an object for each peer, or one whose fields of the peer are null.

@@ -86,12 +86,19 @@ class Eager:
 class Compiled(Eager):
     """The same with torch.compile; for inference the weights are constants (freezing)."""
     kind = "compile"
+    mode = "default"
 
     def prepare(self, command):
         super().prepare(command)
         torch._inductor.config.freezing = not self.train
-        self.subject.infer = torch.compile(self.subject.infer)
-        self.subject.loss = torch.compile(self.subject.loss)
+        self.subject.infer = torch.compile(self.subject.infer, mode=self.mode)
+        self.subject.loss = torch.compile(self.subject.loss, mode=self.mode)
+
+
+class Autotuned(Compiled):
+    """Its products and kernels are chosen by timing them."""
+    kind = "autotune"
+    mode = "max-autotune"
 
 
 class Loader:

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "engine/cuda/device.cuh"
+#include "engine/cuda/kernel_times.h"
 #include "engine/cuda/launch.h"
 #include "engine/divide.h"
 #include "engine/kernel.h"
@@ -16,8 +17,9 @@ namespace fovea::cuda {
 template <class... Params, class... Args>
 void launch(cudaStream_t stream, void (*kernel)(Params...), dim3 grid, dim3 block,
             std::size_t shared_bytes, Args... args) {
-  prepare_launch(reinterpret_cast<const void*>(kernel),
-                 {{grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, shared_bytes});
+  const auto* const code = reinterpret_cast<const void*>(kernel);
+  prepare_launch(code, {{grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, shared_bytes});
+  const KernelSpan span(code, stream);
   finish_launch(start_kernel(running_op(), stream, kernel, grid, block, shared_bytes,
                              std::tuple<Params...>(static_cast<Params>(args)...)),
                 stream);

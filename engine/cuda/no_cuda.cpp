@@ -1,7 +1,9 @@
-// The symbols of engine/cuda/runtime.h and an empty table of kernels for a build without CUDA.
+// The symbols of engine/cuda/runtime.h and kernel_times.h, and an empty table of kernels for a
+// build without CUDA.
 #include "engine/cuda/runtime.h"
 
 #include "engine/base/error.h"
+#include "engine/cuda/kernel_times.h"
 #include "engine/kernels.h"
 
 namespace fovea::cuda {
@@ -57,6 +59,11 @@ void HostStage::put(std::size_t, void*, std::size_t) const { fail(kReason); }
 void synchronize(int) { fail(kReason); }
 void drain(int) noexcept {}
 Traffic traffic() { return {}; }
+
+struct KernelTimes::Launches {};
+KernelTimes::KernelTimes() { fail(kReason); }
+KernelTimes::~KernelTimes() = default;
+std::vector<KernelTime> KernelTimes::sums() const { fail(kReason); }
 
 extern const DataKernels data_kernels;
 constinit const DataKernels data_kernels{};  // never reached: set_device() throws

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <utility>
 
+#include "engine/cuda/kernel_times.h"
 #include "engine/cuda/launch.h"
 #include "engine/storage.h"
 #include "ops/gemm/cuda_cublaslt.h"
@@ -148,6 +149,7 @@ void lt_product(const LtProduct& product, double alpha, const LtPointers& at) {
   const double beta = product.adds ? 1 : 0;
   const float alpha32 = static_cast<float>(alpha), beta32 = static_cast<float>(beta);
   const bool f64 = product.d.dtype == DType::f64;
+  const fovea::cuda::KernelSpan span(nullptr, fovea::cuda::current_stream());
   blas_check(
       cublaslt().matmul(
           planner.handle(), plan.operation.value, f64 ? static_cast<const void*>(&alpha) : &alpha32,

@@ -9,6 +9,7 @@
 
 #include "engine/autograd.h"
 #include "engine/copy.h"
+#include "engine/cuda/kernel_times.h"
 #include "engine/cuda/runtime.h"
 #include "engine/kernel.h"
 #include "engine/random.h"
@@ -220,6 +221,27 @@ TEST_CASE("equal values and NaN stand where the CPU puts them" * doctest::skip(k
       return x == y || (std::isnan(x) && std::isnan(y));
     }));
   }
+}
+
+TEST_CASE("kernels and products are timed by name" * doctest::skip(kNoGpu)) {
+  const Tensor x = ones({64, 64}, {DType::f32, kCuda});
+  const auto launches_of = [](const std::vector<cuda::KernelTime>& times, const std::string& name) {
+    for (const cuda::KernelTime& time : times) {
+      if (time.name == name && time.seconds >= 0) return time.launches;
+    }
+    return std::int64_t{0};
+  };
+  {
+    const cuda::KernelTimes times;
+    for (int i = 0; i < 3; ++i) (void)ops::softmax(ops::matmul(x, x));
+    const std::vector<cuda::KernelTime> sums = times.sums();
+    CHECK(sums.size() == 2);
+    CHECK(launches_of(sums, "softmax_forward_kernel") == 3);
+    CHECK(launches_of(sums, "cuBLASLt matmul") == 3);
+    CHECK_THROWS_WITH_AS(cuda::KernelTimes(), "cuda: kernels are being timed already", Error);
+  }
+  (void)ops::softmax(x);
+  CHECK(cuda::KernelTimes().sums().empty());
 }
 
 TEST_CASE("every kernel has a CUDA form; one that had none would say so by name" *

@@ -34,7 +34,7 @@ answers = {"info": {"name": "fake", "about": "limits " + " ".join(os.environ.get
 # Instead of "mpirun --oversubscribe -n 2 PROGRAM": one process, whose turns are those of a side.
 ALONE = '#!/bin/sh\nshift 3\nexec "$@"\n'
 
-FAKE = fake_python(f'''seconds = {{"eager": 8.0, "compile": 4.0, "openvino": 2.0, "onnxruntime": 1.0}}[kind]
+FAKE = fake_python(f'''seconds = {{"eager": 8.0, "compile": 4.0, "autotune": 6.0, "openvino": 2.0, "onnxruntime": 1.0}}[kind]
 answers = {{
     "info": {{"name": "fake " + kind, "about": "no kernels", "libraries": {{"f32": "Slow BLAS 1.0", "bf16": "Slow BLAS 2.0"}}}},
     "gemm": {{"gflops": 0.25 if kind == "eager" else 1e9}},
@@ -69,8 +69,8 @@ class Bench:
 def check_rows(checks, bench):
     train, infer = bench.of("train"), bench.of("infer")
     checks.that("a row has an object for each peer of use", bench.done.returncode == 0 and
-                [*train] == ["fake eager", "fake compile"] and
-                [*infer] == ["fake eager", "fake compile", "openvino", "fake onnxruntime"], bench.done)
+                [*train] == ["fake eager", "fake compile", "fake autotune"] and
+                [*infer] == ["fake eager", "fake compile", "fake autotune", "openvino", "fake onnxruntime"], bench.done)
     eager, compiled = train["fake eager"], train["fake compile"]
     checks.that("a peer's speed is its images per second", eager["peer_img_s"] == 2 / 8 and compiled["peer_img_s"] == 2 / 4,
                 str(train))
@@ -94,8 +94,8 @@ def check_rows(checks, bench):
 
 def check_order(checks, commands):
     runs = [line for line in commands if line.endswith((" rep", " warm"))]
-    turns = [f"{kind} rep" for kind in ("eager", "compile")]
-    once = ["eager warm", "compile warm", *(2 + REPS) * turns]  # two turns warm up
+    turns = [f"{kind} rep" for kind in ("eager", "compile", "autotune")]
+    once = ["eager warm", "compile warm", "autotune warm", *(2 + REPS) * turns]  # two turns warm up
     checks.that("the peers run once and then alternate", runs == 2 * once, str(runs))
 
 
@@ -150,7 +150,7 @@ def check_processes(checks):
 
 def main():
     with Checks(build_of(__doc__)) as checks:
-        all_peers = Bench(checks, FAKE, "--compile", "--runtimes")
+        all_peers = Bench(checks, FAKE, "--compile", "--autotune", "--runtimes")
         check_rows(checks, all_peers)
         check_order(checks, all_peers.commands)
         bf16 = Bench(checks, FAKE, "--precision", "bf16", "--mode", "infer")

@@ -55,6 +55,7 @@ struct CUstream_st {
 
 struct CUevent_st {
   int device = 0;
+  bool has_timing = false;
   std::shared_ptr<fovea::fake::Mark> mark;
   fovea::fake::Capture* capture = nullptr;  ///< set if recorded in a capture, after `node`s
   std::vector<std::size_t> nodes;

@@ -1,4 +1,6 @@
 // CUDA's runtime on the CPU: memory with per-byte state, streams as queues, emulated kernels.
+#include <dlfcn.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -314,9 +316,10 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* 
       stream->capture != nullptr ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
   return result(cudaSuccess);
 }
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
   *event = new CUevent_st;
   (*event)->device = current_device;
+  (*event)->has_timing = (flags & cudaEventDisableTiming) == 0;
   return result(cudaSuccess);
 }
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
@@ -342,6 +345,15 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   if (Queues::instance().spoils_capture()) return result(cudaErrorStreamCaptureUnsupported);
   Queues::instance().finish(event->mark);
   return result(cudaSuccess);
+}
+/// Always 0: the fake device has no speed.
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end) {
+  *milliseconds = 0;
+  if (!begin->has_timing || !end->has_timing) return refuse("event: elapsed time without timing");
+  if (begin->mark == nullptr || end->mark == nullptr) {
+    return result(cudaErrorInvalidResourceHandle);  // never recorded
+  }
+  return result(begin->mark->is_done && end->mark->is_done ? cudaSuccess : cudaErrorNotReady);
 }
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
@@ -379,6 +391,13 @@ cudaError_t cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute, int valu
     return result(cudaErrorInvalidValue);
   }
   shared_limits()[{kernel, current_device}] = static_cast<std::size_t>(value);
+  return result(cudaSuccess);
+}
+/// A program must export its functions (ENABLE_EXPORTS); otherwise the name is "?".
+cudaError_t cudaFuncGetName(const char** name, const void* kernel) {
+  Dl_info info;
+  const bool is_known = dladdr(kernel, &info) != 0 && info.dli_sname != nullptr;
+  *name = is_known ? info.dli_sname : "?";
   return result(cudaSuccess);
 }
 }
