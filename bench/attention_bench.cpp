@@ -1,6 +1,7 @@
-// Times self_attention for bench/attention_bench.py, which drives it through stdin to alternate
-// with the peer. The answer to a line "B H N D bias train reps" (bias 0 none, 1 constant, 2
-// trained) is the milliseconds of each repetition. Usage: attention_bench [threads] [f32 | bf16]
+// Times self_attention for bench/attention_bench.py and attention_gpu.py, which drive it through
+// stdin to alternate with the peer. The answer to a line "B H N D bias train reps" (bias 0 none, 1
+// constant, 2 trained) is the milliseconds of each repetition.
+// Usage: attention_bench [threads] [f32 | bf16] [device]
 #include <chrono>
 #include <iostream>
 #include <sstream>
@@ -8,6 +9,7 @@
 
 #include "engine/autograd.h"
 #include "engine/cpu_isa.h"
+#include "engine/cuda/runtime.h"
 #include "engine/parallel.h"
 #include "engine/random.h"
 #include "ops/attention.h"
@@ -25,17 +27,20 @@ struct Inputs {
   Tensor qkv, bias, dy;
 };
 
-Inputs make_inputs(const Workload& w, DType dtype) {
-  Inputs in{rand_normal({w.batch, w.tokens, 3 * w.heads * w.width}, {0, 1}, {1}).to(dtype),
+Inputs make_inputs(const Workload& w, TensorOptions options) {
+  const auto draw = [&](const Shape& shape, std::uint64_t stream) {
+    return rand_normal(shape, {0, 1}, {stream}).to(options.device);
+  };
+  Inputs in{draw({w.batch, w.tokens, 3 * w.heads * w.width}, 1).to(options.dtype),
             {},
-            rand_normal({w.batch, w.tokens, w.heads * w.width}, {0, 1}, {2}).to(dtype)};
-  if (w.bias > 0) in.bias = rand_normal({1, w.heads, w.tokens, w.tokens}, {0, 1}, {3});
+            draw({w.batch, w.tokens, w.heads * w.width}, 2).to(options.dtype)};
+  if (w.bias > 0) in.bias = draw({1, w.heads, w.tokens, w.tokens}, 3);
   if (w.bias > 1) in.bias.set_requires_grad();
   in.qkv.set_requires_grad();
   return in;
 }
 
-void step(const Workload& w, const Inputs& in) {
+void run(const Workload& w, const Inputs& in) {
   if (w.train == 0) {
     const NoGrad no_grad;
     (void)ops::self_attention(in.qkv, w.heads, in.bias);
@@ -46,11 +51,18 @@ void step(const Workload& w, const Inputs& in) {
   backward(ops::self_attention(in.qkv, w.heads, in.bias), in.dy);
 }
 
+void step(const Workload& w, const Inputs& in) {
+  run(w, in);
+  const Device device = in.qkv.device();
+  if (!device.is_cpu()) cuda::synchronize(device.index);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   if (argc > 1) set_num_threads(std::stoi(argv[1]));
-  const DType dtype = parse_dtype(argc > 2 ? argv[2] : "f32");
+  const TensorOptions options{parse_dtype(argc > 2 ? argv[2] : "f32"),
+                              parse_device(argc > 3 ? argv[3] : "cpu")};
   std::cout << "isa " << to_string(cpu_isa()) << " threads " << num_threads() << std::endl;
   Inputs in;
   std::string line, before;
@@ -58,7 +70,7 @@ int main(int argc, char** argv) {
     Workload w{};
     std::istringstream(line) >> w.batch >> w.heads >> w.tokens >> w.width >> w.bias >> w.train >>
         w.reps;
-    if (line != before) in = make_inputs(w, dtype);
+    if (line != before) in = make_inputs(w, options);
     if (line != before) step(w, in);
     before = line;
     for (int i = 0; i < w.reps; ++i) {

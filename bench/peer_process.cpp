@@ -38,6 +38,12 @@ std::filesystem::path peer_python() {
   return python != nullptr ? python : FOVEA_SOURCE_DIR "/.venv-peer/bin/python";
 }
 
+/// Of the sources, or if the program has come to another machine, of the current folder.
+std::filesystem::path peer_script() {
+  const std::filesystem::path script = FOVEA_SOURCE_DIR "/bench/peer.py";
+  return exists(script) ? script : "bench/peer.py";
+}
+
 /// The command that starts the peer.
 std::vector<std::string> command_of(const std::string& peer) {
   const std::filesystem::path python = peer_python();
@@ -52,7 +58,7 @@ std::vector<std::string> command_of(const std::string& peer) {
                    {"ONEDNN_MAX_CPU_ISA=" + limit.onednn, "ATEN_CPU_CAPABILITY=" + limit.aten,
                     "MKL_ENABLE_INSTRUCTIONS=" + limit.mkl});
   }
-  command.insert(command.end(), {python.string(), FOVEA_SOURCE_DIR "/bench/peer.py", peer});
+  command.insert(command.end(), {python.string(), peer_script().string(), peer});
   return command;
 }
 
