@@ -67,9 +67,11 @@ double used(const TensorComparison& c) {
   return c.error >= 0 ? c.error / c.bound : std::numeric_limits<double>::infinity();
 }
 
-/// In bf16 a detector's gradients jump where rounding changes the sign of a ReLU's input: at images
-/// that differ by a tenth of what bf16 rounds, errors of one tensor are 1e-2 or 9e-1. A gradient
-/// that is right agrees at some of so many images, a wrong one at none.
+/// In bf16 a detector's gradients jump where rounding changes the sign of a ReLU's input. Measured
+/// on detr_peg, at its images and eight that differ by a tenth of what bf16 rounds, with ReLUs
+/// apart from their convolutions: 64 to 68 of 81,360 signs are not f64's, and the worst gradient
+/// errs by 3.2e-1 to 9.0e-1; with f64's signs in the same bf16 passes, by at most 3.0e-1. A
+/// gradient that is right agrees at some of so many images, a wrong one at none.
 constexpr std::uint64_t kNearInputs = 8;
 
 /// The results at images near the file's.
