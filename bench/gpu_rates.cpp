@@ -27,12 +27,12 @@ namespace {
 constexpr Device kCuda{DeviceType::cuda, 0};
 
 /// Work per measurement: a millisecond or more on a GPU, or next to none.
-struct Sizes {
+struct RateSizes {
   std::int64_t copied_bytes = std::int64_t{1} << 30, rows = 256 * 197, width_divisor = 1;
   Repetition repetition{2048, 4096};
   int launches = 1000;
 };
-constexpr Sizes kTiny{1 << 12, 8, 96, {2, 1}, 3};
+constexpr RateSizes kTiny{1 << 12, 8, 96, {2, 1}, 3};
 
 /// Rates by name, printed as they come and stored after each.
 class Rates {
@@ -66,7 +66,7 @@ double seconds_of(const F& work) {
   return best;
 }
 
-void add_machine(Rates& rates, const Sizes& sizes) {
+void add_machine(Rates& rates, const RateSizes& sizes) {
   const Shape elements{sizes.copied_bytes / 4};
   const Tensor from = zeros(elements, {DType::f32, kCuda}), to = empty(elements, from.options());
   const double copied = 2 * static_cast<double>(sizes.copied_bytes);  // read and written
@@ -96,12 +96,13 @@ void add_machine(Rates& rates, const Sizes& sizes) {
 }
 
 /// x w of a layer: qkv, projection, and the MLP's two.
-void add_products(Rates& rates, const Sizes& sizes, const std::string& model, std::int64_t width) {
-  struct Layer {
+void add_products(Rates& rates, const RateSizes& sizes, const std::string& model,
+                  std::int64_t width) {
+  struct TimedLayer {
     const char* name;
     std::int64_t from, to;
   };
-  constexpr Layer kLayers[] = {{"qkv", 1, 3}, {"proj", 1, 1}, {"fc1", 1, 4}, {"fc2", 4, 1}};
+  constexpr TimedLayer kLayers[] = {{"qkv", 1, 3}, {"proj", 1, 1}, {"fc1", 1, 4}, {"fc2", 4, 1}};
   for (const auto& [layer, from, to] : kLayers) {
     for (const char* const precision : {"f32", "TF32", "bf16"}) {
       const bool tf32 = precision == std::string("TF32");
@@ -131,7 +132,7 @@ int main_body(int argc, char** argv) {
   group.add("tiny", &tiny, "next to no work: to try the program, not to measure");
   parse_into_fields(argc, argv, spec);
   start_computing(kCuda);
-  const Sizes sizes = tiny ? kTiny : Sizes{};
+  const RateSizes sizes = tiny ? kTiny : RateSizes{};
   Rates rates(file);
   add_machine(rates, sizes);
   add_products(rates, sizes, "ViT-Ti", 192);
