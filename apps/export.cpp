@@ -18,6 +18,8 @@
 #include "export/onnx_file.h"
 #include "models/checkpoints/hub_config.h"
 #include "train/run/fingerprint.h"
+#include "train/run/run_log.h"
+#include "train/run/run_paths.h"
 
 namespace fovea::programs {
 namespace {
@@ -86,6 +88,20 @@ std::string license_of(const fs::path& weights) {
   return {};
 }
 
+/// The last fingerprint that the log of the weights' run has for their epoch; "" without one.
+std::string run_fingerprint_of(const LoadedModel& loaded) {
+  const fs::path log = RunPaths{loaded.weights.parent_path()}.steps();
+  std::error_code none;
+  std::string last;
+  if (loaded.info.epoch < 0 || !fs::is_regular_file(log, none)) return last;
+  for (const std::string& line : lines_of(read_file(log))) {
+    const auto row = parse_step({}, line);
+    if (row && row->epoch == loaded.info.epoch && !row->fingerprint.empty())
+      last = row->fingerprint;
+  }
+  return last;
+}
+
 std::vector<std::pair<std::string, std::string>> metadata_of(const LoadedModel& loaded) {
   const ModelInfo& model = loaded.model->info();
   const WeightsInfo& info = loaded.info;
@@ -101,6 +117,8 @@ std::vector<std::pair<std::string, std::string>> metadata_of(const LoadedModel& 
       {"crop_mode", std::string(name_of(info.crop.mode))},
       {"interpolation", std::string(name_of(info.crop.filter))}};
   if (loaded.names_classes) metadata.emplace_back("classes", json_text(json(info.classes)));
+  const std::string run_fingerprint = run_fingerprint_of(loaded);
+  if (!run_fingerprint.empty()) metadata.emplace_back("run_fingerprint", run_fingerprint);
   const std::string license = license_of(loaded.weights);
   if (!license.empty()) metadata.emplace_back("license", license);
   return metadata;
@@ -155,7 +173,7 @@ ExportSettings settings_of(const ExportRequest& request, const LoadedModel& load
 
 std::vector<ExportTrial> trials_of(const ExportSettings& settings, const ExportedPass& pass) {
   if (settings.images) return picture_trials(*settings.images, kChecked);
-  return {random_trial(pass, kChecked)};
+  return random_trials(pass, kChecked);
 }
 
 /// The steps of an export, of which the pictures are the last ones.

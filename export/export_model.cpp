@@ -18,14 +18,45 @@
 namespace fovea {
 namespace {
 
-onnx::ValueInfoProto value_info(const PassValue& named, const TracedValue& value) {
+/// What sizes that depend on the image's are called: "height", "8*width".
+class SizeNames {
+ public:
+  /// The first input's last two axes are height and width.
+  explicit SizeNames(const TracedValue& input) {
+    const int rank = input.tensor.rank();
+    if (rank < 2) return;
+    known_ = {{onnx::size_of(input, rank - 2), "height"},
+              {onnx::size_of(input, rank - 1), "width"}};
+  }
+
+  [[nodiscard]] std::string of(onnx::TracedSize size) const {
+    for (const auto& [known, name] : known_) {
+      if (size == known) return name;
+      const std::int64_t factor = size.size / known.size;
+      if (size == onnx::TracedSize{factor * known.size, factor * known.resized}) {
+        return concat(factor, '*', name);
+      }
+    }
+    fail("export: an output's size is ", size.size, " for one image and ", size.resized,
+         " for another");
+  }
+
+ private:
+  std::vector<std::pair<onnx::TracedSize, const char*>> known_;
+};
+
+onnx::ValueInfoProto value_info(const PassValue& named, const TracedValue& value,
+                                const SizeNames& names) {
   onnx::ValueInfoProto info{
       named.name, onnx::element_type(value.tensor.dtype()), {}, named.description};
   for (int axis = 0; axis < value.tensor.rank(); ++axis) {
+    const onnx::TracedSize size = onnx::size_of(value, axis);
     if (axis == value.batch_axis) {
       info.shape.emplace_back("batch");
+    } else if (!size.is_fixed()) {
+      info.shape.emplace_back(names.of(size));
     } else {
-      info.shape.emplace_back(value.tensor.size(axis));
+      info.shape.emplace_back(size.size);
     }
   }
   return info;
@@ -37,11 +68,12 @@ const TracedValue& at(const TracedGraph& graph, int value) {
 
 /// The inputs of the graph as the values that the pass reads.
 std::vector<std::string> write_inputs(onnx::GraphWriter& writer, const ExportedPass& pass,
-                                      const TracedGraph& traced, const ExportSettings& settings) {
+                                      const TracedGraph& traced, const ExportSettings& settings,
+                                      const SizeNames& names_of_sizes) {
   if (settings.images) return {prepare_images(writer, *settings.images)};
   std::vector<std::string> names;
   for (std::size_t i = 0; i < pass.inputs.size(); ++i) {
-    writer.input(value_info(pass.inputs[i], at(traced, traced.inputs[i])));
+    writer.input(value_info(pass.inputs[i], at(traced, traced.inputs[i]), names_of_sizes));
     names.push_back(pass.inputs[i].name);
   }
   return names;
@@ -55,6 +87,18 @@ Tensor random_input(const Shape& shape, DType dtype, double most, std::uint64_t 
     return ops::clamp(rand_uniform(shape, {0, most}, {seed}), 0, most - 1).to(dtype);
   }
   return rand_normal(shape, {0, most}, {seed}).to(dtype);
+}
+
+ExportTrial random_trial(const ExportedPass& pass, const std::vector<Tensor>& examples,
+                         std::int64_t count) {
+  ExportTrial trial;
+  for (std::size_t i = 0; i < pass.inputs.size(); ++i) {
+    Shape shape = examples[i].shape();
+    shape[0] = count;
+    trial.inputs.push_back(random_input(shape, examples[i].dtype(), pass.inputs[i].most, i));
+    trial.given[pass.inputs[i].name] = trial.inputs.back();
+  }
+  return trial;
 }
 
 /// An image as the batch of one that a file is given.
@@ -75,13 +119,15 @@ Tensor prepared_tensor(const Image& image, const EvaluationTransform& transform)
 
 onnx::ModelProto export_pass(const ExportedPass& pass, const std::string& name,
                              const ExportSettings& settings) {
-  if (settings.images) onnx::require_preparation(*settings.images);
-  const TracedGraph traced = trace_forward(pass.examples, pass.forward);
+  const bool takes_any_size = !pass.resized.empty() && pass.unit == 1;
+  if (settings.images) onnx::require_preparation(*settings.images, takes_any_size);
+  const TracedGraph traced = trace_forward(pass.examples, pass.resized, pass.forward);
+  const SizeNames sizes(at(traced, traced.inputs.front()));
   onnx::GraphWriter writer(settings.opset);
-  const std::vector<std::string> inputs = write_inputs(writer, pass, traced, settings);
+  const std::vector<std::string> inputs = write_inputs(writer, pass, traced, settings, sizes);
   const std::vector<std::string> outputs = onnx::Lowerer(traced, writer).lower(inputs);
   for (std::size_t i = 0; i < outputs.size(); ++i) {
-    writer.output(value_info(pass.outputs[i], at(traced, traced.outputs[i])), outputs[i]);
+    writer.output(value_info(pass.outputs[i], at(traced, traced.outputs[i]), sizes), outputs[i]);
   }
   onnx::GraphProto graph = std::move(writer).graph(name);
   if (settings.half) onnx::store_halves(graph);
@@ -89,15 +135,10 @@ onnx::ModelProto export_pass(const ExportedPass& pass, const std::string& name,
           settings.metadata};
 }
 
-ExportTrial random_trial(const ExportedPass& pass, std::int64_t count) {
-  ExportTrial trial;
-  for (std::size_t i = 0; i < pass.inputs.size(); ++i) {
-    Shape shape = pass.examples[i].shape();
-    shape[0] = count;
-    trial.inputs.push_back(random_input(shape, pass.examples[i].dtype(), pass.inputs[i].most, i));
-    trial.given[pass.inputs[i].name] = trial.inputs.back();
-  }
-  return trial;
+std::vector<ExportTrial> random_trials(const ExportedPass& pass, std::int64_t count) {
+  std::vector<ExportTrial> trials{random_trial(pass, pass.examples, count)};
+  if (!pass.resized.empty()) trials.push_back(random_trial(pass, pass.resized, count));
+  return trials;
 }
 
 std::vector<ExportTrial> picture_trials(const EvaluationTransform& transform, std::int64_t count) {

@@ -35,8 +35,8 @@ struct ExportTrial {
   std::map<std::string, Tensor> given;
   std::vector<Tensor> inputs;
 };
-/// One trial of `count` random inputs.
-[[nodiscard]] ExportTrial random_trial(const ExportedPass& pass, std::int64_t count);
+/// Random inputs, `count` in a batch: of the model's size, and of another where it takes any.
+[[nodiscard]] std::vector<ExportTrial> random_trials(const ExportedPass& pass, std::int64_t count);
 /// Drawn pictures of different sizes, one each, prepared as `evaluate` does.
 [[nodiscard]] std::vector<ExportTrial> picture_trials(const EvaluationTransform& transform,
                                                       std::int64_t count);

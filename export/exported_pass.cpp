@@ -22,6 +22,17 @@
 namespace fovea {
 namespace {
 
+/// Makes height and width of the first input variable. They grow by different numbers of cells of a
+/// model's smallest map, which tells the two apart.
+ExportedPass of_any_size(ExportedPass pass, std::int64_t cell) {
+  pass.resized = pass.examples;
+  Shape shape = pass.examples[0].shape();
+  shape[2] += 2 * cell;
+  shape[3] += 5 * cell;
+  pass.resized[0] = zeros(shape);
+  return pass;
+}
+
 /// A pass of images alone; run(model, images, ctx) gives the outputs.
 template <class M, class Run>
 ExportedPass pass_of_images(Model& model, std::vector<PassValue> outputs, const Run& run) {
@@ -57,11 +68,15 @@ ExportedPass encoder_pass(Model& model) {
 }
 
 ExportedPass depth_pass(Model& model) {
-  return pass_of_images<DepthTransformer>(
+  ExportedPass pass = pass_of_images<DepthTransformer>(
       model, {{"depth", "metres, [batch, height, width]"}},
       [](DepthTransformer& depth, const Tensor& images, Context& ctx) {
         return std::vector<Tensor>{depth.forward(images, ctx)};
       });
+  const auto& depth = model_as<DepthTransformer>(model);
+  if (!depth.takes_any_size()) return pass;
+  pass.unit = depth.tokens().cell;
+  return of_any_size(std::move(pass), pass.unit);
 }
 
 /// The last layer's boxes, and the probabilities of all classes but "no object".
@@ -77,13 +92,17 @@ std::vector<Tensor> detections(Detector& detector, const Tensor& images, Context
 }
 
 ExportedPass detector_pass(Model& model) {
-  return pass_of_images<Detector>(
+  ExportedPass pass = pass_of_images<Detector>(
       model,
       {{"boxes", "x0, y0, x1, y1 of each query, relative to the image, [batch, queries, 4]"},
        {"scores", "probability of the likeliest class, [batch, queries]"},
        {"classes", "the likeliest class, [batch, queries]"},
        {"probabilities", "of each class, [batch, queries, classes]"}},
       detections);
+  // Transformers as backbones pad images to whole patches.
+  constexpr std::int64_t kCell = 32;  // pixels that a residual network makes one
+  const bool is_residual = model_as<Detector>(model).backbone_model() == nullptr;
+  return is_residual ? of_any_size(std::move(pass), kCell) : pass;
 }
 
 /// Without guidance, which combines two calls.
@@ -124,7 +143,7 @@ ExportedPass decoder_pass(Model& model) {
     const Context ctx;
     return std::vector<Tensor>{vae.decode(inputs.at(0), ctx)};
   };
-  return pass;
+  return of_any_size(std::move(pass), 1);
 }
 
 struct TaskPass {

@@ -17,8 +17,10 @@ struct PassValue {
 
 struct ExportedPass {
   std::vector<PassValue> inputs, outputs;
-  std::vector<Tensor> examples;  ///< one for each input, of a batch of 1
-  TracedForward forward;         ///< one tensor for each output
+  std::vector<Tensor> examples;   ///< one for each input, of a batch of 1
+  TracedForward forward;          ///< one tensor for each output
+  std::vector<Tensor> resized{};  ///< of another height and width; empty: one size alone
+  std::int64_t unit = 1;          ///< of which any height and width are multiples
 };
 
 /// The pass of a model in evaluation. The model must outlive it.

@@ -1,8 +1,10 @@
 // data/geometry/evaluation_transform.cpp in the terms of a graph.
 #include "export/image_input.h"
 
+#include <algorithm>
 #include <array>
 
+#include "data/geometry/detr_resize.h"
 #include "engine/base/error.h"
 #include "export/image_resize.h"
 
@@ -50,6 +52,18 @@ Sizes constant_sizes(const Sizes& image, ImageSize size) {
           image.width.number(static_cast<double>(size.width))};
 }
 
+/// DETR's rule: the shorter side becomes `side`, or less so that the longer one stays at most
+/// `longest`.
+Sizes within_sides(const Sizes& image, double side, double longest) {
+  const Expression least = min(image.height, image.width), most = max(image.height, image.width);
+  const Expression limited = max(round(least.number(longest) * least / most), least.number(1));
+  const Expression is_long = most / least * side > longest;
+  const Expression shorter = where(is_long, limited, least.number(side));
+  const Expression other = floor(shorter * most / least);
+  const Expression is_tall = image.height > image.width;
+  return {where(is_tall, other, shorter), where(is_tall, shorter, other)};
+}
+
 /// The size to which the image is resized before the crop.
 Sizes resized_size(const Sizes& image, const EvaluationTransform& t) {
   const ImageSize scale = evaluation_scale(t);
@@ -60,6 +74,11 @@ Sizes resized_size(const Sizes& image, const EvaluationTransform& t) {
       return keeping_ratio(image, scale, /*fits=*/true);
     case CropMode::center:
       return covering(image, scale);
+    case CropMode::detr: {
+      const std::int64_t side = std::min(t.size.height, t.size.width);
+      return within_sides(image, static_cast<double>(side),
+                          static_cast<double>(longest_detr_side(side)));
+    }
     default: {
       const Sizes cropped = covering(image, scale), stretched = constant_sizes(image, t.size);
       const Expression is_large = max(image.height, image.width) > static_cast<double>(kSmallImage);
@@ -104,35 +123,49 @@ Expression normalised(const Expression& levels, const Normalization& n) {
   return centred / of_channels(levels, "image/std", n.deviation);
 }
 
+/// Of the resized image, the part that the model sees: its middle or, for models of any size, all.
+ResizedAxis axis_of(const Expression& source, const Expression& outputs, std::int64_t size,
+                    CropMode mode) {
+  if (mode == CropMode::detr) return {source, outputs, outputs.number(0), 0};
+  return {source, outputs, centered(outputs, size), size};
+}
+
+Expression resized_and_cropped(const Expression& levels, const EvaluationTransform& t) {
+  GraphWriter& w = levels.writer();
+  const Sizes image{side_of_image(w, "image", 1), side_of_image(w, "image", 2)};
+  const Sizes whole = resized_size(image, t);
+  const ResizedAxis rows = axis_of(image.height, whole.height, t.size.height, t.crop.mode);
+  const ResizedAxis columns = axis_of(image.width, whole.width, t.size.width, t.crop.mode);
+  const Expression resized = resize(levels, rows, columns, t.crop.filter);
+  if (t.crop.mode != CropMode::border) return resized;
+  return filled(resized, rows, columns, t.normalization);
+}
+
+/// Whether prepared images have different sizes.
+bool keeps_any_size(CropMode mode) { return mode == CropMode::keep || mode == CropMode::detr; }
+
 }  // namespace
 
-void require_preparation(const EvaluationTransform& t) {
+void require_preparation(const EvaluationTransform& t, bool takes_any_size) {
   const CropMode mode = t.crop.mode;
-  const bool is_known = mode != CropMode::adm && mode != CropMode::keep && mode != CropMode::detr;
-  check(is_known, "export: images prepared with crop-mode ", name_of(mode),
-        " cannot be prepared in the file; --input tensor writes a file for prepared ones");
+  check(mode != CropMode::adm && (takes_any_size || !keeps_any_size(mode)),
+        "export: images prepared with crop-mode ", name_of(mode), " cannot be prepared in the file",
+        keeps_any_size(mode) ? ", since the model takes images of one size" : "",
+        "; --input tensor writes a file for prepared ones");
 }
 
 std::string prepare_images(GraphWriter& writer, const EvaluationTransform& t) {
-  require_preparation(t);
   writer.input(
       {"image",
        ElementType::u8,
        {std::string("batch"), std::string("height"), std::string("width"), std::int64_t{3}},
        "RGB from 0 to 255"});
   writer.enter("image");
-  const Sizes image{side_of_image(writer, "image", 1), side_of_image(writer, "image", 2)};
-  const Sizes whole = resized_size(image, t);
-  const ResizedAxis rows{image.height, whole.height, centered(whole.height, t.size.height),
-                         t.size.height};
-  const ResizedAxis columns{image.width, whole.width, centered(whole.width, t.size.width),
-                            t.size.width};
   const std::string planes =
       writer.node("Transpose", {"image"}, {{"perm", std::vector<std::int64_t>{0, 3, 1, 2}}});
-  Expression levels = Expression(writer, DType::u8, planes).to(DType::f32);
-  levels = resize(levels, rows, columns, t.crop.filter);
-  if (t.crop.mode == CropMode::border) levels = filled(levels, rows, columns, t.normalization);
-  return normalised(levels, t.normalization).name();
+  const Expression levels = Expression(writer, DType::u8, planes).to(DType::f32);
+  if (t.crop.mode == CropMode::keep) return normalised(levels, t.normalization).name();
+  return normalised(resized_and_cropped(levels, t), t.normalization).name();
 }
 
 }  // namespace fovea::onnx

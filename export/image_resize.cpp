@@ -21,24 +21,35 @@ Expression sinc(const Expression& x) {
 /// 1 where |x| < most.
 Expression within(const Expression& x, double most) { return step(x.number(most), abs(x)); }
 
-Expression bicubic(const Expression& x) {  // Keys' cubic with a = -1/2
+/// How far pixels are from the centres of outputs.
+struct Distances {
+  Expression x;            ///< in units of the filter
+  Expression parts, unit;  ///< the same as parts / unit: integers, exact in f32 too
+};
+
+Expression bicubic(const Distances& d) {  // Keys' cubic with a = -1/2
   constexpr double a = -0.5;
-  const Expression r = abs(x);
+  const Expression r = abs(d.x);
   const Expression inner = (r * (a + 2) - (a + 3)) * r * r + 1;
   const Expression outer = (((r - 5) * r + 8) * r - 4) * a;
-  return where(r.number(1) > r, inner, outer * within(x, 2));
+  return where(r.number(1) > r, inner, outer * within(d.x, 2));
 }
 
-Expression box(const Expression& x) { return step(x, x.number(-0.5)) - step(x, x.number(0.5)); }
+Expression box(const Distances& d) {
+  return step(d.x, d.x.number(-0.5)) - step(d.x, d.x.number(0.5));
+}
 
-Expression bilinear(const Expression& x) { return max(x.number(1) - abs(x), x.number(0)); }
+/// `unit` times the filter. Its sums are often halfway between two levels, so nothing is rounded.
+Expression bilinear(const Distances& d) { return max(d.unit - abs(d.parts), d.unit.number(0)); }
 
-Expression hamming(const Expression& x) {
-  const Expression window = (x * std::numbers::pi).then("Cos") * 0.46 + 0.54;
+Expression hamming(const Distances& d) {
+  const Expression& x = d.x;
+  constexpr double high = 0.54F, low = 0.46F;  // Pillow's constants are f32
+  const Expression window = (x * std::numbers::pi).then("Cos") * low + high;
   return sinc(x) * window * within(x, 1);
 }
 
-Expression lanczos(const Expression& x) { return sinc(x) * sinc(x / 3) * within(x, 3); }
+Expression lanczos(const Distances& d) { return sinc(d.x) * sinc(d.x / 3) * within(d.x, 3); }
 
 /// Half the width of a filter's support.
 double support_of(Filter filter) {
@@ -54,7 +65,7 @@ double support_of(Filter filter) {
   }
 }
 
-using Kernel = Expression (*)(const Expression& x);
+using Kernel = Expression (*)(const Distances& d);
 
 Kernel kernel_of(Filter filter) {
   switch (filter) {
@@ -92,8 +103,20 @@ struct SplitWeights {
 
 enum class Side { left, right };  ///< where the matrix stands in its product with an image
 
-/// [computed, source] on the left, [source, computed] on the right. The order of operations is
-/// Pillow's: a position that is at the very edge of a filter falls to the same side.
+/// The order of operations is Pillow's: a pixel at the very edge of a filter falls to the same
+/// side. A program without f64 would lose digits in the difference of two positions; it gets the
+/// quotient of two integers instead.
+Distances distances(const ResizedAxis& axis, const Expression& output, const Expression& pixel,
+                    const Expression& center, const Expression& stretch) {
+  constexpr double kMostRounding = 1e-9;  // of f64
+  const Expression parts = (pixel * 2 + 1) * axis.outputs - (output * 2 + 1) * axis.source;
+  const Expression unit = max(axis.source, axis.outputs) * 2;
+  const Expression exact = parts / unit;
+  const Expression x = (pixel - center + 0.5) * (stretch.number(1) / stretch);
+  return {where(exact.number(kMostRounding) > abs(x - exact), x, exact), parts, unit};
+}
+
+/// [computed, source] on the left, [source, computed] on the right.
 SplitWeights weights_of(const ResizedAxis& axis, Filter filter, Side side) {
   const std::int64_t along = side == Side::left ? 1 : 0;  // the axis of the source
   const Expression scale = axis.source / axis.outputs;
@@ -101,12 +124,12 @@ SplitWeights weights_of(const ResizedAxis& axis, Filter filter, Side side) {
   const Expression output = read_outputs(axis).with_axes({along});
   const Expression pixel = positions(axis.source).with_axes({1 - along});
   const Expression center = (output + 0.5) * scale;
-  const Expression distance = (pixel - center + 0.5) * (stretch.number(1) / stretch);
+  const Distances from_center = distances(axis, output, pixel, center, stretch);
 
   const Expression reach = stretch * support_of(filter);
   const Expression from = floor(center - reach + 0.5), to = floor(center + reach + 0.5);
   const Expression is_read = step(pixel, from - 0.5) * step(to - 0.5, pixel);
-  const Expression value = kernel_of(filter)(distance) * is_read;
+  const Expression value = kernel_of(filter)(from_center) * is_read;
   const Expression sum = value.then("ReduceSum", {value.writer().integers({along})});
   const Expression weight = value / sum * kWeight;
   const Expression rounded =
@@ -128,6 +151,11 @@ Expression resized(const Expression& levels, const SplitWeights& weights, Side s
   return max(min(floor(sum / rest), sum.number(255)), sum.number(0));
 }
 
+Dimension dimension(const ResizedAxis& axis, const char* name) {
+  if (axis.computed == 0) return name;
+  return axis.computed;
+}
+
 /// Both axes, in the order that leaves fewer pixels between them: vertically first if the height
 /// shrinks by more than twice what the width does.
 Expression resize_both(const Expression& levels, const ResizedAxis& rows,
@@ -136,10 +164,10 @@ Expression resize_both(const Expression& levels, const ResizedAxis& rows,
   const SplitWeights down = weights_of(rows, filter, Side::left);
   const SplitWeights across = weights_of(columns, filter, Side::right);
   const auto branch = [&](bool vertical_first) {
-    const ValueInfoProto output{
-        "",
-        ElementType::f32,
-        {std::string("batch"), std::int64_t{3}, rows.computed, columns.computed}};
+    const ValueInfoProto output{"",
+                                ElementType::f32,
+                                {std::string("batch"), std::int64_t{3}, dimension(rows, "rows"),
+                                 dimension(columns, "columns")}};
     return w.branch(output, [&] {
       if (vertical_first) {
         return resized(resized(levels, down, Side::left), across, Side::right).name();
@@ -171,6 +199,7 @@ Expression nearest(const ResizedAxis& axis) {
 }  // namespace
 
 Expression computed_outputs(const ResizedAxis& axis) {
+  if (axis.computed == 0) return positions(axis.outputs) + axis.first;
   GraphWriter& w = axis.first.writer();
   const Tensor from_zero = arange(axis.computed).to(DType::f64);
   return Expression(w, DType::f64, w.constant("image/outputs", from_zero)) + axis.first;

@@ -10,10 +10,11 @@ namespace fovea::onnx {
 
 /// One axis of a resize: numbers in f64, known when the graph runs.
 struct ResizedAxis {
-  Expression source;      ///< size of the image
-  Expression outputs;     ///< size to which it is resized
-  Expression first;       ///< of the outputs, the first that is computed
-  std::int64_t computed;  ///< and how many are; those outside 0 .. outputs repeat the outermost
+  Expression source;   ///< size of the image
+  Expression outputs;  ///< size to which it is resized
+  Expression first;    ///< of the outputs, the first that is computed
+  /// How many are computed; those outside 0 .. outputs repeat the outermost. 0: all from the first.
+  std::int64_t computed = 0;
 };
 
 /// The outputs that are computed, first, first + 1, ...: f64 [computed].

@@ -74,11 +74,12 @@ Tensor with_identity(const Tensor& weight) {
 /// Tokens as a map, convolved, and back; the prefix passes through.
 std::string depthwise_tokens(const Call& c) {
   const std::int64_t prefix = c.integer("prefix"), padding = c.integer("padding");
-  const std::int64_t tokens = c.shape(0)[1], channels = c.shape(0)[2];
-  const auto grid = c.integers("grid");
+  const std::int64_t channels = c.shape(0)[2];
+  const TracedSize tokens = size_of(c.value(0), 1);
+  const auto grid = c.sizes("grid");
   const std::string patches = prefix == 0 ? c[0] : c.slice(c[0], 1, prefix, tokens);
-  const std::string map =
-      c.reshape(c.transpose(patches, {0, 2, 1}), {0, 0, grid[0], grid[1]});  // [B, D, H, W]
+  const std::string map = c.node("Reshape", {c.transpose(patches, {0, 2, 1}),
+                                             c.list_of({0, 0, grid[0], grid[1]})});  // [B, D, H, W]
   const Tensor& weight = c.constant(1);
   const std::string filters = c.integer("residual") != 0 ? c.store(1, with_identity(weight)) : c[1];
   const std::string y = c.node("Conv", {map, filters, c[2]},

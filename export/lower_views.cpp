@@ -18,7 +18,8 @@ std::string transpose(const Call& c) {
 }
 
 std::string slice(const Call& c) {
-  return c.slice(c[0], c.integer("axis"), c.integer("start"), c.integer("stop"), c.integer("step"));
+  return c.slice(c[0], c.integer("axis"), c.sizes("start")[0], c.sizes("stop")[0],
+                 c.integer("step"));
 }
 
 std::string split(const Call& c) {
@@ -34,9 +35,11 @@ std::string select(const Call& c) {
 /// Sizes of 1 keep those of x, among them the batch's.
 std::string expand(const Call& c) {
   const TracedValue& y = c.output();
-  std::vector<std::int64_t> sizes(y.tensor.shape().begin(), y.tensor.shape().end());
-  if (y.batch_axis >= 0) sizes[static_cast<std::size_t>(y.batch_axis)] = 1;
-  return c.node("Expand", {c[0], c.writer().integers(sizes)});
+  std::vector<TracedSize> sizes;
+  for (int axis = 0; axis < y.tensor.rank(); ++axis) {
+    sizes.push_back(axis == y.batch_axis ? TracedSize(1) : size_of(y, axis));
+  }
+  return c.node("Expand", {c[0], c.list_of(sizes)});
 }
 
 std::string concat_all(const Call& c, const std::vector<std::string>& parts) {

@@ -19,6 +19,12 @@ LoweringTable all_families() {
   return all;
 }
 
+const OpAttribute* named(const std::vector<OpAttribute>& attributes, std::string_view name) {
+  const auto found = std::find_if(attributes.begin(), attributes.end(),
+                                  [&](const OpAttribute& a) { return a.name() == name; });
+  return found == attributes.end() ? nullptr : &*found;
+}
+
 const char* with_default(const std::string& text, const char* otherwise) {
   return text.empty() ? otherwise : text.c_str();
 }
@@ -31,18 +37,23 @@ const std::map<std::string_view, Lowering>& lowerings() {
 }
 
 std::vector<std::string> Lowerer::lower(const std::vector<std::string>& inputs) {
-  for (std::size_t i = 0; i < inputs.size(); ++i) names_[graph_.inputs[i]] = inputs[i];
+  for (std::size_t i = 0; i < inputs.size(); ++i) set_name(graph_.inputs[i], inputs[i]);
   for (const TracedCall& call : graph_.calls) {
     const auto row = lowerings().find(call.op);
     check(row != lowerings().end(), "export: ", with_default(call.module, "the model"), ": the op ",
           call.op, " has no counterpart in ONNX");
     module_ = call.module;
     writer_.enter(call.module);
-    names_[call.outputs.front()] = row->second(Call(*this, call));
+    set_name(call.outputs.front(), row->second(Call(*this, call)));
   }
   std::vector<std::string> outputs;
   for (const int output : graph_.outputs) outputs.push_back(name_of(output));
   return outputs;
+}
+
+void Lowerer::set_name(int index, const std::string& name) {
+  names_[index] = name;
+  sizes_.add(graph_.values[static_cast<std::size_t>(index)], name);
 }
 
 std::string Lowerer::name_of(int index) {
@@ -54,8 +65,13 @@ std::string Lowerer::name_of(int index) {
 }
 
 std::string Lowerer::store(const TracedValue& value, const std::string& name) {
-  if (value.batch_axis < 0) return writer_.constant(name, value.tensor.contiguous());
-  // The same for each image: it is stored once and repeated.
+  if (is_sized(value)) return sizes_.constant(value);
+  if (value.batch_axis >= 0) return store_repeated(value, name);
+  return writer_.constant(name, value.tensor.contiguous());
+}
+
+/// The same for each image: it is stored once.
+std::string Lowerer::store_repeated(const TracedValue& value, const std::string& name) {
   check(value.unit == 1, "export: ", name, " has ", value.unit, " rows for each image");
   const Tensor one = ops::slice(value.tensor.detach(), value.batch_axis, 0, 1).contiguous();
   std::vector<std::string> sizes;
@@ -100,8 +116,8 @@ void Call::name_output(int output, const std::string& name) const {
 
 const Tensor& Call::constant(int input) const {
   const TracedValue& read = value(input);
-  check(!read.depends_on_input, "export: ", call_.module, ": ", call_.op, " reads input ", input,
-        " as a constant, but it depends on the image");
+  check(!read.is_computed && !is_sized(read), "export: ", call_.module, ": ", call_.op,
+        " reads input ", input, " as a constant, but it depends on the image");
   return read.tensor;
 }
 
@@ -111,14 +127,14 @@ std::string Call::store(int input, const Tensor& values) const {
 }
 
 const OpAttribute* Call::find(std::string_view attribute) const {
-  const auto found = std::find_if(call_.attributes.begin(), call_.attributes.end(),
-                                  [&](const OpAttribute& a) { return a.name() == attribute; });
-  return found == call_.attributes.end() ? nullptr : &*found;
+  return named(call_.attributes, attribute);
 }
 
 const OpAttribute& Call::at(std::string_view attribute) const {
   const OpAttribute* const found = find(attribute);
   check(found != nullptr, "export: ", call_.op, " has no attribute ", attribute);
+  check(is_same(*found, *named(call_.resized, attribute)), "export: ", call_.module, ": ", call_.op,
+        ": ", attribute, " depends on the image's size in a way that no graph expresses");
   return *found;
 }
 
@@ -132,10 +148,21 @@ std::vector<std::int64_t> Call::integers(std::string_view attribute) const {
   return {values.begin(), values.end()};
 }
 
+std::vector<TracedSize> Call::sizes(std::string_view attribute) const {
+  const OpAttribute* const found = find(attribute);
+  check(found != nullptr, "export: ", call_.op, " has no attribute ", attribute);
+  const auto one = found->integers(), other = named(call_.resized, attribute)->integers();
+  std::vector<TracedSize> sizes;
+  for (std::size_t i = 0; i < one.size(); ++i) sizes.emplace_back(one[i], other[i]);
+  return sizes;
+}
+
 std::string Call::reshape(const std::string& x, const TracedValue& like) const {
-  std::vector<std::int64_t> sizes(like.tensor.shape().begin(), like.tensor.shape().end());
-  if (like.batch_axis >= 0) sizes[static_cast<std::size_t>(like.batch_axis)] = -1;
-  return reshape(x, sizes);
+  std::vector<TracedSize> sizes;
+  for (int axis = 0; axis < like.tensor.rank(); ++axis) {
+    sizes.push_back(axis == like.batch_axis ? TracedSize(-1) : size_of(like, axis));
+  }
+  return node("Reshape", {x, list_of(sizes)});
 }
 
 std::string Call::reduce(const std::string& op, const std::string& x,
@@ -148,11 +175,11 @@ std::string Call::reduce(const std::string& op, const std::string& x,
   return node(op, {x, writer().integers(axes)}, {{"keepdims", keeps}});
 }
 
-std::string Call::slice(const std::string& x, std::int64_t axis, std::int64_t start,
-                        std::int64_t stop, std::int64_t step) const {
+std::string Call::slice(const std::string& x, std::int64_t axis, TracedSize start, TracedSize stop,
+                        std::int64_t step) const {
   GraphWriter& w = writer();
   return node("Slice",
-              {x, w.integers({start}), w.integers({stop}), w.integers({axis}), w.integers({step})});
+              {x, list_of({start}), list_of({stop}), w.integers({axis}), w.integers({step})});
 }
 
 }  // namespace fovea::onnx

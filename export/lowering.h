@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "export/graph_sizes.h"
 #include "export/graph_writer.h"
 #include "export/traced_graph.h"
 
@@ -14,7 +15,8 @@ namespace fovea::onnx {
 /// The nodes of a whole traced graph: the place where each of its values is found.
 class Lowerer {
  public:
-  Lowerer(const TracedGraph& graph, GraphWriter& writer) : graph_(graph), writer_(writer) {}
+  Lowerer(const TracedGraph& graph, GraphWriter& writer)
+      : graph_(graph), writer_(writer), sizes_(writer) {}
 
   /// Lowers all calls. `inputs` are the names of the values that the graph's inputs are. Returns
   /// the names of its outputs. Throws, naming layer and op, if one has no row in lowerings().
@@ -25,11 +27,14 @@ class Lowerer {
 
   /// The name of a value. A constant is stored when it is first read.
   std::string name_of(int value);
+  void set_name(int value, const std::string& name);
   std::string store(const TracedValue& value, const std::string& name);
+  std::string store_repeated(const TracedValue& value, const std::string& name);
   std::string batch_size();
 
   const TracedGraph& graph_;
   GraphWriter& writer_;
+  GraphSizes sizes_;
   std::map<int, std::string> names_;
   std::string module_, batch_size_;
 };
@@ -59,6 +64,12 @@ class Call {
   [[nodiscard]] double real(std::string_view attribute) const;
   [[nodiscard]] std::string_view word(std::string_view attribute) const;
   [[nodiscard]] std::vector<std::int64_t> integers(std::string_view attribute) const;
+  /// The integers of an attribute that may depend on the image's size.
+  [[nodiscard]] std::vector<TracedSize> sizes(std::string_view attribute) const;
+  /// Sizes of values, of which some may depend on the image's, as a list.
+  [[nodiscard]] std::string list_of(const std::vector<TracedSize>& sizes) const {
+    return lowerer_.sizes_.list_of(sizes);
+  }
 
   // Short forms of what many lowerings write.
 
@@ -88,11 +99,12 @@ class Call {
   [[nodiscard]] std::string reduce(const std::string& op, const std::string& x,
                                    const std::vector<std::int64_t>& axes, bool keepdim) const;
   /// Positions start, start + step, ... below stop.
-  [[nodiscard]] std::string slice(const std::string& x, std::int64_t axis, std::int64_t start,
-                                  std::int64_t stop, std::int64_t step = 1) const;
+  [[nodiscard]] std::string slice(const std::string& x, std::int64_t axis, TracedSize start,
+                                  TracedSize stop, std::int64_t step = 1) const;
 
  private:
   [[nodiscard]] const OpAttribute* find(std::string_view attribute) const;
+  /// Throws if there is no such attribute, or if it depends on the image's size.
   [[nodiscard]] const OpAttribute& at(std::string_view attribute) const;
 
   Lowerer& lowerer_;

@@ -137,6 +137,7 @@ NodeOutputs range(const Operands& o) {
 
 /// Along the only axis.
 NodeOutputs cumulative_sum(const Operands& o) {
+  check(o[0].rank() == 1, "got shape ", o[0].shape(), ", expected one axis");
   const Tensor y = o[0].to(DType::f64).contiguous().clone();
   auto* const values = y.data<double>();
   std::partial_sum(values, values + y.numel(), values);

@@ -12,12 +12,11 @@ namespace {
 
 /// The centres (j + 0.5, i + 0.5) of the cells, [1, N, 2].
 Tensor centres(const MapCells& cells, TensorOptions options) {
-  std::vector<double> values;
-  for (std::int64_t cell = 0; cell < cells.count(); ++cell) {
-    values.push_back(static_cast<double>(cell % cells.size[1]) + 0.5);
-    values.push_back(static_cast<double>(cell / cells.size[1]) + 0.5);
-  }
-  return from_values({1, cells.count(), 2}, values, options);
+  const auto [h, w] = cells.size;
+  const Tensor x = ops::unsqueeze(arange(w, options) + 0.5, 0);
+  const Tensor y = ops::unsqueeze(arange(h, options) + 0.5, 1);
+  const Tensor pairs = ops::stack({ops::expand(x, {h, w}), ops::expand(y, {h, w})}, 2);
+  return ops::reshape(pairs, {1, cells.count(), 2});
 }
 
 }  // namespace

@@ -25,8 +25,7 @@ DepthTransformer::DepthTransformer(ModelInfo info, const DepthConfig& c, std::ui
 
 /// Without a table of positions, images of any size of whole patches fit.
 Tensor DepthTransformer::embed(const Tensor& images, const Context& ctx) const {
-  const bool any_size = config_.tokens.pos_embed == PosEmbed::none;
-  return any_size ? patch_embed_.any_size(images, ctx) : patch_embed_(images, ctx);
+  return takes_any_size() ? patch_embed_.any_size(images, ctx) : patch_embed_(images, ctx);
 }
 
 /// images [B, C, H, W] -> depths [B, H, W]. The prefix tokens are left out by the head.

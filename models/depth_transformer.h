@@ -38,6 +38,8 @@ class DepthTransformer : public Model {
   /// in metres. Accepts images of other sizes, of whole patches, with ctx.any_size,
   /// dynamic_img_size or without a position embedding.
   [[nodiscard]] Tensor forward(const Tensor& images, Context& ctx);
+  /// Whether images of all sizes of whole patches fit as they are: nothing depends on the grid.
+  [[nodiscard]] bool takes_any_size() const { return config_.tokens.pos_embed == PosEmbed::none; }
   /// The loss that the outputs are made for.
   [[nodiscard]] DepthLoss loss() const { return config_.loss; }
   [[nodiscard]] Tensor probe(const Tensor& images, Context& ctx) override {

@@ -45,7 +45,7 @@ PixelBox draw_crop(ImageSize image, std::int64_t side, Rng& rng) {
 /// times that is refused: the whole batch would be padded to it.
 ImageSize limited_size(ImageSize image, std::int64_t shorter, std::int64_t side) {
   constexpr std::int64_t kMostBeyond = 8;
-  const std::int64_t longest = scaled(kMaxLongSide, side);
+  const std::int64_t longest = longest_detr_side(side);
   const ImageSize size = short_side_size(image, shorter, longest);
   if (std::max(size.height, size.width) <= kMostBeyond * longest) return size;
   throw ImageError("is " + to_string(image) + " (height x width), too long for a longer side of " +
@@ -53,6 +53,8 @@ ImageSize limited_size(ImageSize image, std::int64_t shorter, std::int64_t side)
 }
 
 }  // namespace
+
+std::int64_t longest_detr_side(std::int64_t side) { return scaled(kMaxLongSide, side); }
 
 ImageSize short_side_size(ImageSize image, std::int64_t side, std::int64_t longest) {
   check(side >= 1, "short_side_size: got a side of ", side, ", expected 1 or more");

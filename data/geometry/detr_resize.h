@@ -16,6 +16,9 @@ inline constexpr std::int64_t kDetrSide = 800;
 /// (0: no limit).
 [[nodiscard]] ImageSize short_side_size(ImageSize image, std::int64_t side, std::int64_t longest);
 
+/// The 1333 for images of `side`: what limits the longer side.
+[[nodiscard]] std::int64_t longest_detr_side(std::int64_t side);
+
 /// In evaluation the shorter side becomes 800, and the longer at most 1333. Throws ImageError
 /// for images so long that one pixel of the shorter side leaves more than eight times that.
 [[nodiscard]] std::vector<Geometry> detr_moves(ImageSize image, std::int64_t side, Filter filter);

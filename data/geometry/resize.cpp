@@ -37,7 +37,8 @@ double bilinear_value(double x) { return std::max(0.0, 1 - std::abs(x)); }
 
 double hamming_value(double x) {
   if (std::abs(x) >= 1) return 0;
-  return sinc(x) * (0.54 + 0.46 * std::cos(x * std::numbers::pi));
+  constexpr double high = 0.54F, low = 0.46F;  // Pillow's constants are f32
+  return sinc(x) * (high + low * std::cos(x * std::numbers::pi));
 }
 
 double bicubic_value(double x) {  // Keys' cubic with a = -1/2

@@ -24,11 +24,8 @@ Tensor nearest(std::int64_t in, std::int64_t out, Device device) {
 
 /// [n, n] with ones on and below the diagonal: its product with a column is the running sum.
 Tensor running_sum(std::int64_t n, TensorOptions options) {
-  std::vector<double> ones(static_cast<std::size_t>(n * n));
-  for (std::int64_t i = 0; i < n * n; ++i) {
-    ones[static_cast<std::size_t>(i)] = i % n <= i / n ? 1 : 0;
-  }
-  return from_values({n, n}, ones, options);
+  const Tensor index = arange(n, options);
+  return ops::clamp(ops::unsqueeze(index, 1) - ops::unsqueeze(index, 0) + 1, 0, 1);
 }
 
 /// 2 pi / t_j for each pair of channels, [D / 4].

@@ -27,7 +27,7 @@ namespace {
 double difference(Model& model, std::int64_t opset = 20) {
   disturb(model);
   const ExportedPass pass = exported_pass(model);
-  return difference_of(file_of(model, opset), pass, {random_trial(pass, 3)}).relative;
+  return difference_of(file_of(model, opset), pass, random_trials(pass, 3)).relative;
 }
 
 std::set<std::string> operators_in(const onnx::ModelProto& model) {
@@ -136,7 +136,7 @@ TEST_CASE("the likeliest classes are those of the largest logits, with their pro
   const auto model = small_vit();
   const ExportedPass pass = with_likeliest(exported_pass(*model), 2);
   const onnx::ModelProto file = export_pass(pass, "x", {.opset = 20, .version = "1"});
-  const ExportTrial trial = random_trial(pass, 3);
+  const ExportTrial trial = random_trials(pass, 3).front();
   const std::vector<Tensor> outputs = run_model(file, trial.given);
   REQUIRE(outputs.size() == 3);
   const auto [values, classes] = ops::topk(ops::softmax(outputs[0]), 2);
@@ -150,7 +150,7 @@ TEST_CASE("halves are the weights rounded to f16, and what does not fit is named
   const ExportedPass pass = exported_pass(*model);
   const ExportSettings settings{.opset = 20, .version = "1", .half = true};
   const onnx::ModelProto file = read_back(export_pass(pass, "x", settings));
-  const double off = difference_of(file, pass, {random_trial(pass, 3)}).relative;
+  const double off = difference_of(file, pass, random_trials(pass, 3)).relative;
   CHECK(off < 1e-2);
   CHECK(off > 1e-5);
   for (const onnx::TensorProto& one : file.graph.initializers) {

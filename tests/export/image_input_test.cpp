@@ -65,8 +65,8 @@ TEST_CASE("every filter and crop gives the pixels of evaluate") {
   Rng rng(1);
   for (const Filter filter : {Filter::nearest, Filter::box, Filter::bilinear, Filter::hamming,
                               Filter::bicubic, Filter::lanczos}) {
-    for (const CropMode mode :
-         {CropMode::automatic, CropMode::center, CropMode::squash, CropMode::border}) {
+    for (const CropMode mode : {CropMode::automatic, CropMode::center, CropMode::squash,
+                                CropMode::border, CropMode::keep, CropMode::detr}) {
       CAPTURE(std::string(name_of(filter)));
       CAPTURE(std::string(name_of(mode)));
       const EvaluationTransform transform{{24, mode == CropMode::automatic ? 24 : 20},

@@ -43,6 +43,16 @@ TEST_CASE("a branch is taken by its condition and reads the values around it") {
   CHECK(run_model(with_zero, {{"x", scalar(3)}}).at(0).item() == 9);
 }
 
+TEST_CASE("running sums begin with the first element, in the order of the elements") {
+  const auto sums = [](std::vector<AttributeProto> attributes) {
+    ModelProto model = graph_of({{"n", "CumSum", {"x", "axis"}, {"y"}, std::move(attributes)}});
+    model.graph.initializers = {{"axis", scalar(0, {DType::i64, {}}), ElementType::i64}};
+    return run_model(model, {{"x", from_values({4}, {0.5, 2, -3, 1})}}).at(0).to_vector();
+  };
+  CHECK(sums({}) == std::vector<double>{0.5, 2.5, -0.5, 0.5});
+  tests::check_error([&] { (void)sums({{"reverse", std::int64_t{1}}}); }, "reverse");
+}
+
 TEST_CASE("a graph that cannot run is an error that names the node") {
   tests::check_error([] { (void)run_model(graph_of({}), {}); }, "the input x is missing");
   tests::check_error(

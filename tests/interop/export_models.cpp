@@ -1,15 +1,18 @@
 // export_models FOLDER [NAME...]: models as ONNX files, and what they compute: FOLDER/NAME.onnx and
-// NAME-1.safetensors, NAME-3.safetensors with the inputs and outputs of batches of 1 and 3. Without
-// names, the models of the golden files, which have each setting at least once; otherwise those of
-// the registry. onnx_models.py runs the files elsewhere.
+// NAME.1.safetensors, ... with the inputs and outputs of batches of 1 and 3, of each image size if
+// the model takes any. `export_models --list` prints the names of the registry. Without names, the
+// models of the golden files, which have each setting at least once; otherwise those of the
+// registry. onnx_models.py runs the files elsewhere.
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 
 #include "engine/autograd.h"
 #include "engine/base/error.h"
+#include "engine/base/text.h"
 #include "engine/formats/safetensors.h"
 #include "export/export_model.h"
 #include "export/onnx_file.h"
@@ -21,9 +24,8 @@ namespace {
 using namespace fovea;
 namespace fs = std::filesystem;
 
-void write_trial(const fs::path& path, const ExportedPass& pass, std::int64_t batch) {
+void write_trial(const fs::path& path, const ExportedPass& pass, const ExportTrial& trial) {
   const NoGrad no_grad;
-  const ExportTrial trial = random_trial(pass, batch);
   const std::vector<Tensor> outputs = pass.forward(trial.inputs);
   std::map<std::string, Tensor> tensors;
   for (const auto& [name, value] : trial.given) tensors["in." + name] = value;
@@ -38,8 +40,11 @@ void write_model_and_trials(const fs::path& folder, const std::string& name, Mod
   NewFile file(folder / (name + ".onnx"));
   write_model(file, export_pass(pass, name, {.opset = 20, .version = "test"}));
   file.finish();
+  int count = 0;
   for (const std::int64_t batch : {1, 3}) {
-    write_trial(folder / (name + "-" + std::to_string(batch) + ".safetensors"), pass, batch);
+    for (const ExportTrial& trial : random_trials(pass, batch)) {
+      write_trial(folder / concat(name, '.', ++count, ".safetensors"), pass, trial);
+    }
   }
   std::cout << name << std::endl;
 }
@@ -57,6 +62,10 @@ std::unique_ptr<Model> small_model(const std::string& name) {
 
 int run(int argc, char** argv) {
   check(argc > 1, "usage: export_models FOLDER [NAME...]");
+  if (std::string_view(argv[1]) == "--list") {
+    for (const std::string& name : all_model_names()) std::cout << name << '\n';
+    return 0;
+  }
   const fs::path folder = argv[1];
   fs::create_directories(folder);
   if (argc == 2) {
@@ -67,7 +76,11 @@ int run(int argc, char** argv) {
       write_model_and_trials(folder, golden.name, *golden.model);
     }
   }
-  for (int i = 2; i < argc; ++i) write_model_and_trials(folder, argv[i], *small_model(argv[i]));
+  for (int i = 2; i < argc; ++i) {
+    const auto model = small_model(argv[i]);
+    tests::disturb(*model);
+    write_model_and_trials(folder, argv[i], *model);
+  }
   return 0;
 }
 
