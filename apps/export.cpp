@@ -158,7 +158,12 @@ ExportSettings settings_of(const ExportRequest& request, const LoadedModel& load
   const ModelInfo& model = loaded.model->info();
   ExportSettings settings{request.opset, version_text(), {}, metadata_of(loaded)};
   settings.half = request.half;
-  if (request.input == "tensor" || !takes_images(pass)) return settings;
+  if (!takes_images(pass)) return settings;
+  if (request.input == "tensor") {
+    settings.description =
+        "Takes prepared images: levels from 0 to 1, minus the metadata's mean, divided by its std.";
+    return settings;
+  }
   check(model.in_chans == Image::kChannels, model.name, " takes images of ", model.in_chans,
         " channels, which the file cannot prepare; --input tensor writes a file for prepared ones");
   settings.images = loaded.preparation();

@@ -48,10 +48,12 @@ std::unique_ptr<Model> model_of(const std::filesystem::path& path) {
 
 }  // namespace
 
-void disturb(Model& model) {
+void disturb(Model& model, double deviation) {
   const NoGrad no_grad;
   std::uint64_t seed = 0;
-  const auto noise = [&](const Tensor& t) { return rand_normal(t.shape(), {0, 0.1}, {++seed}); };
+  const auto noise = [&](const Tensor& t) {
+    return rand_normal(t.shape(), {0, deviation}, {++seed});
+  };
   for (const Parameter& p : model.store().parameters()) {
     if (is_float(p.tensor.dtype())) p.tensor.copy_(p.tensor + noise(p.tensor));
   }

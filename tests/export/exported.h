@@ -12,7 +12,7 @@
 namespace fovea::tests {
 
 /// Moves all parameters, so that none is a zero that a file may lack unseen.
-void disturb(Model& model);
+void disturb(Model& model, double deviation = 0.1);
 
 /// Writes a file and reads it.
 [[nodiscard]] onnx::ModelProto read_back(const onnx::ModelProto& model);

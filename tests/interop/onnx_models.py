@@ -2,8 +2,8 @@
 """Exported models in onnxruntime and OpenVINO: onnx_models.py BUILD_FOLDER [--names NAME... | --all] [--keep FOLDER]
 
 Needs onnx, onnxruntime, openvino and safetensors; build the target `export_models` first. Each model of the golden
-files, which have each setting of all families at least once, or each registry name given (--all: each there is, large
-ones with two blocks) is written with its inputs and outputs for batches of 1 and 3, of two image sizes where it takes
+files, which have each setting of all families at least once, or each registry name given (--all: each there is), with
+two blocks and narrow heads, is written with its inputs and outputs for batches of 1 and 3, of two image sizes where it takes
 any. onnx's full check and strict shape inference must pass; outputs must be within ||a - b|| / ||b|| of 1e-5 in
 onnxruntime and of 1e-4 in OpenVINO with f32.
 """

@@ -1,4 +1,5 @@
-// Reads data sets and files for depth_files.py, and writes their values as safetensors.
+// Reads data sets and files for depth_files.py and the scripts of exported models, and writes their
+// values as safetensors.
 #include <cstdio>
 #include <map>
 #include <memory>
@@ -55,6 +56,19 @@ void write_dataset(const std::vector<std::string>& args) {
   write_safetensors(args[4], tensors);
 }
 
+/// Each image under its index, u8 [H, W, C].
+void write_pictures(const std::vector<std::string>& args) {
+  const std::shared_ptr<const Dataset> set = open_set(args);
+  TensorMap tensors;
+  for (std::int64_t i = 0; i < set->size(); ++i) {
+    const Image image = set->get(i).image;
+    const Shape shape{image.height, image.width, image.format.channels};
+    tensors[std::to_string(i)] =
+        from_bytes(shape, DType::u8, std::as_bytes(std::span(image.pixels)));
+  }
+  write_safetensors(args[4], tensors);
+}
+
 void write_labels(const std::vector<std::string>& args) {
   const std::shared_ptr<const Dataset> set = open_set(args);
   std::vector<double> labels;
@@ -81,6 +95,7 @@ void write_classes(const std::vector<std::string>& args) {
 void run(const std::vector<std::string>& args) {
   const std::string command = args.empty() ? "" : args[0] + std::to_string(args.size());
   if (command == "dataset5") return write_dataset(args);
+  if (command == "pictures5") return write_pictures(args);
   if (command == "labels5") return write_labels(args);
   if (command == "classes4") return write_classes(args);
   if (command == "matlab3") return write_matlab(args[1], args[2]);
@@ -88,7 +103,7 @@ void run(const std::vector<std::string>& args) {
     const Image metres = decode_depth_png(as_u8(read_file(args[1])), args[1]);
     return write_file_atomically(args[2], encode_depth_png(metres));
   }
-  fail("usage: read_data dataset NAME FOLDER SPLIT OUTPUT | labels NAME FOLDER SPLIT OUTPUT | ",
+  fail("usage: read_data dataset|pictures|labels NAME FOLDER SPLIT OUTPUT | ",
        "classes NAME FOLDER SPLIT | matlab FILE OUTPUT | depth_png FROM TO");
 }
 

@@ -290,9 +290,13 @@ def file_cases(cases, folder):
                               ("a folder that is not there", ["--output", folder / "none/model.onnx"], "none"),
                               ("an old opset", ["--output", folder / "m.onnx", "--opset", "16"], "--opset"),
                               ("more than all classes", ["--output", folder / "m.onnx", "--top", "1000"], "--top"),
+                              ("a misspelt flag", ["--ouput", folder / "m.onnx"], "did you mean output"),
                               ("a crop that no graph makes", ["--output", folder / "m.onnx", "--crop-mode", "adm"],
-                               "--input tensor")]:
+                               "--input tensor"),
+                              ("a crop for models of any size", ["--output", folder / "m.onnx", "--crop-mode", "detr"],
+                               "the model takes images of one size")]:
         cases.refused(f"export: {what}", ["export", weights, *flags], word)
+    cases.refused("export: a full disk", ["export", weights, "--output", folder / "m.onnx"], "m.onnx", limit_bytes=4096)
     assert onnx.read_text() == "kept"
 
 
