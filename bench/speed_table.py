@@ -28,7 +28,7 @@ def main():
         for row in json.load(open(path)):
             key = (row["workload"], row["isa"], row["precision"], row["batch"])
             groups.setdefault(key, {}).setdefault(row["mode"], []).append(row)
-    print("| model | set | precision | batch | training | beside | MiB | inference | beside | MiB |")
+    print("| model | set | precision | batch | training img/s | training beside | MiB | inference img/s | inference beside | MiB |")
     print("|---" * 10 + "|")
     for (model, isa, precision, batch), modes in groups.items():
         sides = [cell for mode in ("train", "infer") for cell in (cells(modes[mode]) if mode in modes else "---")]
