@@ -11,10 +11,10 @@
 
 namespace fovea::cuda {
 
-/// 16 bytes of T, read or written in one access.
-template <class T>
-struct alignas(16) Pack {
-  static constexpr int kSize = 16 / sizeof(T);
+/// Size elements of T, read or written in one access: 16 bytes by default.
+template <class T, int Size = 16 / sizeof(T)>
+struct alignas(Size * sizeof(T)) Pack {
+  static constexpr int kSize = Size;
   T v[kSize];
 };
 
@@ -25,9 +25,9 @@ namespace fovea::cuda {
 
 using fake::start_kernel;
 
-template <class T>
-Pack<T> load_pack(const T* from) {
-  Pack<T> pack;
+template <int Bytes = 16, class T>
+Pack<T, Bytes / sizeof(T)> load_pack(const T* from) {
+  Pack<T, Bytes / sizeof(T)> pack;
   emulate::load(&pack, from, sizeof pack);
   return pack;
 }
@@ -40,10 +40,10 @@ void store_pack(T* to, const Pack<T>& pack) {
 #else
 namespace fovea::cuda {
 
-/// Copies 16 bytes; `from` and `to` are aligned to 16 bytes.
-template <class T>
-__device__ Pack<T> load_pack(const T* from) {
-  return *reinterpret_cast<const Pack<T>*>(from);
+/// Copies 16 bytes or, if so said, 8, to which `from` and `to` are aligned.
+template <int Bytes = 16, class T>
+__device__ Pack<T, Bytes / sizeof(T)> load_pack(const T* from) {
+  return *reinterpret_cast<const Pack<T, Bytes / sizeof(T)>*>(from);
 }
 template <class T>
 __device__ void store_pack(T* to, const Pack<T>& pack) {

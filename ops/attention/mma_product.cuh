@@ -18,6 +18,7 @@ using fovea::cuda::load_matrices_transposed;
 using fovea::cuda::load_pack;
 using fovea::cuda::mma_bf16;
 using fovea::cuda::mma_tf32;
+using fovea::cuda::Pack;
 using fovea::cuda::pack_bf16;
 using fovea::cuda::round_to_tf32;
 using fovea::cuda::store_pack;

@@ -96,6 +96,7 @@ struct BiasTile {
   const float* data = nullptr;  ///< at the block's first row
   std::int64_t own, other;      ///< distance of rows, and of columns
   std::int64_t rows;            ///< rows from there on that exist
+  bool has_pairs = false;       ///< two columns from an even one on lie together, aligned
 
   /// For own queries, or own keys, from `first` on.
   __device__ BiasTile(const AttentionCall& c, std::int64_t image, std::int64_t head,
@@ -106,6 +107,12 @@ struct BiasTile {
     if (c.bias.data == nullptr) return;
     data = static_cast<const float*>(c.bias.data) + image * c.bias.batch + head * c.bias.head +
            first * own;
+    has_pairs = other == 1 && own % 2 == 0 && reinterpret_cast<std::uintptr_t>(data) % 8 == 0;
+  }
+  /// The columns 0 and 1 from `from` on, of which the first `count` exist; zeros behind.
+  __device__ Pack<float, 2> pair(const float* from, int count) const {
+    if (has_pairs && count > 1) return load_pack<8>(from);
+    return {{count > 0 ? from[0] : 0, count > 1 ? from[other] : 0}};
   }
 };
 
@@ -255,14 +262,14 @@ struct WarpRows {
     }
     if (bias.data == nullptr) return;
     for (int s = 0; s < Strips; ++s) {
+      if (s >= strips) continue;
       for (int half = 0; half < 2; ++half) {
         const std::int64_t own = row(s, half) < bias.rows ? row(s, half) : bias.rows - 1;
         const float* from = bias.data + own * bias.own + (begin + fragment_column()) * bias.other;
         for (int n = 0; n < Tiles; ++n, from += 8 * bias.other) {
-          for (int i = 0; i < 2; ++i) {
-            const bool exists = 8 * n + fragment_column() + i < count;
-            if (exists) scores[s][n][2 * half + i] += from[i * bias.other];
-          }
+          const Pack<float, 2> pair = bias.pair(from, count - 8 * n - fragment_column());
+          scores[s][n][2 * half] += pair.v[0];
+          scores[s][n][2 * half + 1] += pair.v[1];
         }
       }
     }

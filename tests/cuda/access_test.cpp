@@ -122,6 +122,14 @@ std::map<std::string, Counters> attention_counted(DType dtype, std::int64_t toke
   return counted(dtype, {{1, tokens, 3 * width}},
                  [](const auto& x) { return ops::self_attention(x[0], 1); });
 }
+/// The same with a bias.
+std::map<std::string, Counters> biased_attention_counted(DType dtype, std::int64_t tokens,
+                                                         std::int64_t width) {
+  const Tensor bias = rand_normal({1, tokens, tokens}, {0, 1}, {8}).to(kCuda);
+  bias.set_requires_grad();
+  return counted(dtype, {{1, tokens, 3 * width}},
+                 [&](const auto& x) { return ops::self_attention(x[0], 1, bias); });
+}
 
 /// Products of 16 rows, `columns` times 8 columns, and this depth.
 std::uint64_t products(std::int64_t rows, std::int64_t columns, std::int64_t depth,
@@ -147,6 +155,33 @@ TEST_CASE("attention on tensor cores has no bank conflicts, and moves 16 bytes a
         CHECK(counters.vector_share() >= 0.9);
       }
     }
+  }
+}
+
+/// A lane's two columns of a fragment are 8 bytes of a bias: the requests of a warp, of 32 lanes,
+/// that the bias adds are those for its bytes. dkv's own rows are the bias's columns, which it
+/// reads in accesses of 4 bytes.
+TEST_CASE("attention on tensor cores reads a bias 8 bytes at a time, and all else 16") {
+  constexpr std::uint64_t kTokens = 80, kBiasBytes = 4 * kTokens * kTokens;
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    CAPTURE(std::string(to_string(dtype)));
+    const auto with = biased_attention_counted(dtype, kTokens, 64);
+    const auto without = attention_counted(dtype, kTokens, 64);
+    for (const char* const kernel : kMmaKernels) {
+      CAPTURE(std::string(kernel));
+      const Counters biased = of(with, kernel), plain = of(without, kernel);
+      const bool is_transposed = kernel == std::string("mma_dkv_kernel");
+      CHECK(biased.global_bytes - plain.global_bytes == kBiasBytes);
+      CHECK(biased.vector_bytes == plain.vector_bytes);
+      CHECK(biased.global_requests - plain.global_requests ==
+            kBiasBytes / (32 * (is_transposed ? 4 : 8)));
+      CHECK(biased.conflicts_a_request() <= 0.05);
+    }
+    // The gradient's kernel also writes it, 8 bytes of a row by each lane in two accesses.
+    const Counters dbias = of(with, "mma_dbias_kernel");
+    const double others = static_cast<double>(dbias.global_bytes - 2 * kBiasBytes);
+    CHECK(static_cast<double>(dbias.vector_bytes) >= 0.9 * others);
+    CHECK(dbias.conflicts_a_request() <= 0.05);
   }
 }
 
