@@ -59,7 +59,7 @@ struct MmaDbias {
       load_statistics(statistics, warp, HeadStatistics(c, deltas, image * c.heads + head),
                       first_query);
       Scores scores, ds;
-      const BiasTile bias(c, image, head, first_query, /*own_keys=*/false);
+      const BiasTile</*OwnKeys=*/false> bias(c, image, head, first_query);
       warp.score(scores, own_q, keys, c, bias, first_key, count);
       warp.multiply(ds, own_dy, values, count);
       differentiate<M>(scores, ds, count, [&](int s, int, int j) { return statistics[s][j / 2]; });

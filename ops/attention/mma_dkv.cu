@@ -29,7 +29,7 @@ struct MmaDkv {
     const HeadRows<T> v(c.v, at.image, at.head, c.keys, c.value_width);
     const HeadRows<T> dy(g.dy, at.image, at.head, c.queries, c.value_width);
     const HeadStatistics statistics(c, deltas, at.pair);
-    const BiasTile bias(c, at.image, at.head, at.first, /*own_keys=*/true);
+    const BiasTile</*OwnKeys=*/true> bias(c, at.image, at.head, at.first);
     const Warp warp(c.keys - at.first);
     const Own own_k{dynamic_shared<T>()}, own_v{own_k.data + Own::kElements};
     const Streamed first_queries{own_v.data + Own::kElements};

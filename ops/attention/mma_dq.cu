@@ -21,7 +21,7 @@ struct MmaDq {
     const HeadRows<T> k(c.k, at.image, at.head, c.keys, c.width);
     const HeadRows<T> v(c.v, at.image, at.head, c.keys, c.value_width);
     const HeadRows<T> dy(g.dy, at.image, at.head, c.queries, c.value_width);
-    const BiasTile bias(c, at.image, at.head, at.first, /*own_keys=*/false);
+    const BiasTile</*OwnKeys=*/false> bias(c, at.image, at.head, at.first);
     const Warp warp(c.queries - at.first);
     const Own own{dynamic_shared<T>()}, own_dy{own.data + Own::kElements};
     const Streamed first_keys{own_dy.data + Own::kElements};

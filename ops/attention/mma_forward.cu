@@ -70,7 +70,7 @@ struct MmaForward {
     const HeadRows<T> q(c.q, at.image, at.head, c.queries, c.width);
     const HeadRows<T> k(c.k, at.image, at.head, c.keys, c.width);
     const HeadRows<T> v(c.v, at.image, at.head, c.keys, c.value_width);
-    const BiasTile bias(c, at.image, at.head, at.first, /*own_keys=*/false);
+    const BiasTile</*OwnKeys=*/false> bias(c, at.image, at.head, at.first);
     const Own own{dynamic_shared<T>()};
     const auto keys = [&](int buffer) {
       return Streamed{own.data + Own::kElements + buffer * Streamed::kElements};

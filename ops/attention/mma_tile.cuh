@@ -91,19 +91,21 @@ __device__ void stream(int tiles, const Fetch& fetch, const Use& use) {
   }
 }
 
-/// The bias of one image and head, with own rows and streamed columns; data null: none.
+/// The bias of one image and head, with own rows and streamed columns; data null: none. Own rows
+/// are queries, or keys.
+template <bool OwnKeys>
 struct BiasTile {
   const float* data = nullptr;  ///< at the block's first row
   std::int64_t own, other;      ///< distance of rows, and of columns
   std::int64_t rows;            ///< rows from there on that exist
   bool has_pairs = false;       ///< two columns from an even one on lie together, aligned
 
-  /// For own queries, or own keys, from `first` on.
+  /// For own rows from `first` on.
   __device__ BiasTile(const AttentionCall& c, std::int64_t image, std::int64_t head,
-                      std::int64_t first, bool own_keys)
-      : own(own_keys ? c.bias.column : c.bias.row),
-        other(own_keys ? c.bias.row : c.bias.column),
-        rows((own_keys ? c.keys : c.queries) - first) {
+                      std::int64_t first)
+      : own(OwnKeys ? c.bias.column : c.bias.row),
+        other(OwnKeys ? c.bias.row : c.bias.column),
+        rows((OwnKeys ? c.keys : c.queries) - first) {
     if (c.bias.data == nullptr) return;
     data = static_cast<const float*>(c.bias.data) + image * c.bias.batch + head * c.bias.head +
            first * own;
@@ -111,7 +113,9 @@ struct BiasTile {
   }
   /// The columns 0 and 1 from `from` on, of which the first `count` exist; zeros behind.
   __device__ Pack<float, 2> pair(const float* from, int count) const {
-    if (has_pairs && count > 1) return load_pack<8>(from);
+    if constexpr (!OwnKeys) {  // keys lie together, queries do not
+      if (has_pairs && count > 1) return load_pack<8>(from);
+    }
     return {{count > 0 ? from[0] : 0, count > 1 ? from[other] : 0}};
   }
 };
@@ -216,10 +220,10 @@ struct WarpRows {
 
   /// scores = own rows times the first `count` rows of the other tile, which starts at row `begin`,
   /// with the call's scale and bias.
-  template <int Tiles>
+  template <int Tiles, bool OwnKeys>
   __device__ void score(float (&scores)[Strips][Tiles][4], const Own& own,
                         const Streamed<8 * Tiles>& other, const AttentionCall& c,
-                        const BiasTile& bias, std::int64_t begin, int count) const {
+                        const BiasTile<OwnKeys>& bias, std::int64_t begin, int count) const {
     multiply(scores, own, other, count);
     finish_scores(scores, static_cast<float>(c.scale), bias, begin, count);
   }
@@ -254,9 +258,10 @@ struct WarpRows {
 
  private:
   /// scores = products scale + bias, for `count` columns from `begin` on.
-  template <int Tiles>
+  template <int Tiles, bool OwnKeys>
   __device__ void finish_scores(float (&scores)[Strips][Tiles][4], float scale,
-                                const BiasTile& bias, std::int64_t begin, int count) const {
+                                const BiasTile<OwnKeys>& bias, std::int64_t begin,
+                                int count) const {
     for (int s = 0; s < Strips; ++s) {
       for (int i = 0; i < 4 * Tiles; ++i) scores[s][i / 4][i % 4] *= scale;
     }
