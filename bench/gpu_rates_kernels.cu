@@ -14,27 +14,22 @@ __global__ void copy_kernel(gpu::Pack<float>* to, const gpu::Pack<float>* from,
   }
 }
 
-struct Bf16Mma {
-  __device__ static void multiply(float (&d)[4], const std::uint32_t (&a)[4],
-                                  const std::uint32_t (&b)[2]) {
-    gpu::mma_bf16(d, a, b);
-  }
-};
-struct Tf32Mma {
-  __device__ static void multiply(float (&d)[4], const std::uint32_t (&a)[4],
-                                  const std::uint32_t (&b)[2]) {
-    gpu::mma_tf32(d, a, b);
-  }
-};
+enum class Factors { bf16, tf32 };
 
-template <class Mma>
+template <Factors Type>
 __global__ void mma_kernel(float* sums, int rounds) {
   if constexpr (gpu::kHasTensorCores) {
     float d[kIndependent][4] = {};
     const std::uint32_t one = 0x3f803f80u + threadIdx.x;  // about 1, in both types
     const std::uint32_t a[4] = {one, one, one, one}, b[2] = {one, one};
     for (int round = 0; round < rounds; ++round) {
-      for (int i = 0; i < kIndependent; ++i) Mma::multiply(d[i], a, b);
+      for (int i = 0; i < kIndependent; ++i) {
+        if constexpr (Type == Factors::bf16) {
+          gpu::mma_bf16(d[i], a, b);
+        } else {
+          gpu::mma_tf32(d[i], a, b);
+        }
+      }
     }
     float sum = 0;
     for (int i = 0; i < 4 * kIndependent; ++i) sum += d[i / 4][i % 4];
@@ -65,11 +60,11 @@ void run_copy(void* to, const void* from, std::int64_t bytes) {
 }
 
 void run_mma_bf16(float* sums, Repetition how) {
-  gpu::launch(gpu::current_stream(), mma_kernel<Bf16Mma>, how.blocks, kRateThreads, 0, sums,
+  gpu::launch(gpu::current_stream(), mma_kernel<Factors::bf16>, how.blocks, kRateThreads, 0, sums,
               how.rounds);
 }
 void run_mma_tf32(float* sums, Repetition how) {
-  gpu::launch(gpu::current_stream(), mma_kernel<Tf32Mma>, how.blocks, kRateThreads, 0, sums,
+  gpu::launch(gpu::current_stream(), mma_kernel<Factors::tf32>, how.blocks, kRateThreads, 0, sums,
               how.rounds);
 }
 void run_exp2(float* sums, Repetition how) {
