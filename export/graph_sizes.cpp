@@ -65,13 +65,12 @@ std::string GraphSizes::value_of(const Known& known) {
 
 std::string GraphSizes::value_of(TracedSize size) {
   if (size.is_fixed()) return writer_.integers({size.size});
-  std::string value;
   for (Known& known : known_) {
     if (known.size != size) continue;
     if (known.axis >= 0) known = {size, value_of(known), -1};
     return known.value;
   }
-  value = derived(size);
+  const std::string value = derived(size);
   check(!value.empty(), "export: a size that is ", size.size, " for one image and ", size.resized,
         " for another is not found among those of the model's values");
   known_.push_back({size, value, -1});

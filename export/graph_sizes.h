@@ -2,9 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "export/graph_writer.h"
@@ -16,8 +14,7 @@ namespace fovea::onnx {
 struct TracedSize {
   std::int64_t size, resized;
 
-  TracedSize(std::int64_t same)
-      : size(same), resized(same) {}  // NOLINT(google-explicit-constructor)
+  TracedSize(std::int64_t same) : TracedSize(same, same) {}  // NOLINT(google-explicit-constructor)
   TracedSize(std::int64_t one, std::int64_t other) : size(one), resized(other) {}
 
   [[nodiscard]] bool is_fixed() const { return size == resized; }
