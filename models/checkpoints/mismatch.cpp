@@ -128,14 +128,16 @@ std::vector<std::string> reasons_for(const Mismatch& mismatch, const TensorMap& 
     return std::ranges::find(mismatch.missing, name) != mismatch.missing.end();
   };
   if (is_missing("head.weight")) {
-    reasons.push_back("the file has no head for classes; --finetune starts a new one");
+    reasons.push_back(
+        "the file has no head for classes: training starts a new one with --finetune, and "
+        "--model-args '{\"num_classes\": 0}' takes the model without one");
   }
   const auto head = file.find("head.weight"), token = file.find("cls_token");
   if (head != file.end() && token != file.end() && head->second.rank() == 2 &&
       head->second.size(1) == 2 * token->second.numel()) {
     reasons.push_back(
         "the file's head reads the class token beside the mean of the patches, which no model here "
-        "does; --finetune starts a new one");
+        "does; training starts a new one with --finetune");
   }
   return reasons;
 }

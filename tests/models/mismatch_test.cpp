@@ -63,7 +63,7 @@ TEST_CASE("a mismatch names the probable reason") {
   CHECK(contains(mismatch_error(state_of(*small({{"num_classes", 7}}))),
                  "another number of classes: 7, expected 5"));
   CHECK(contains(mismatch_error(state_of(*small({{"num_classes", 0}}))),
-                 "the file has no head for classes; --finetune starts a new one"));
+                 "the file has no head for classes: training starts a new one with --finetune"));
   CHECK(contains(mismatch_error_with("blocks.0.gamma_1", {12}),
                  "the file has layer scale: blocks.0.ls1.gamma"));
   CHECK(contains(mismatch_error_with("reg_token", {1, 4, 12}),

@@ -10,12 +10,13 @@ import io
 import json
 import os
 import resource
+import struct
 import subprocess
 import sys
 import tarfile
 
 from checks import ROOT, Checks, build_of, problem_of_error
-from hostile_files import HOSTILE, HOSTILE_INDEX, HOSTILE_TORCH, safetensors, torch_tensor, torch_zip
+from hostile_files import HOSTILE, HOSTILE_INDEX, HOSTILE_TORCH, entry, safetensors, torch_tensor, torch_zip
 from latent_files import latents_file
 from rejected_flags import OWN_FLAGS
 from small_data import data_flags, small_data
@@ -250,6 +251,31 @@ def task_cases(cases, folder):
                                                                 "--initial-checkpoint", run))
 
 
+def other_weights(weights, folder):
+    """Copies of a classifier's weights with a tensor too many or without the head: what is wrong, the file, a word of the
+    message."""
+    content = weights.read_bytes()
+    size, = struct.unpack_from("<Q", content)
+    header, body = json.loads(content[8:8 + size]), content[8 + size:]
+
+    def written(what, header, body):
+        path = folder / f"{what}.safetensors"
+        path.write_bytes(safetensors(header, body))
+        return path
+
+    more = entry([1], len(body), len(body) + 4)
+    for what, name, word in [("a name of control characters", "\n\x1b[31m\x07", "1 unexpected: \\n\\x1B[31m\\x07"),
+                             ("a name of 10 kB", "x" * 10_000, "x" * 300 + "...")]:
+        yield what, written(what, {**header, name: more}, body + bytes(4)), word
+    others, rest = {"__metadata__": header["__metadata__"]}, b""
+    for name, tensor in header.items():
+        if name != "__metadata__" and not name.startswith("head."):
+            values = body[slice(*tensor["data_offsets"])]
+            others[name] = {**tensor, "data_offsets": [len(rest), len(rest) + len(values)]}
+            rest += values
+    yield "no head", written("no head", others, rest), """--model-args '{"num_classes": 0}'"""
+
+
 def file_cases(cases, folder):
     weights = folder / "train_cifar/taken/last.safetensors"
     cases.refused("predict: no such image", ["predict", folder / "none.png", "--checkpoint", weights], "none.png")
@@ -296,6 +322,8 @@ def file_cases(cases, folder):
                               ("a crop for models of any size", ["--output", folder / "m.onnx", "--crop-mode", "detr"],
                                "the model takes images of one size")]:
         cases.refused(f"export: {what}", ["export", weights, *flags], word)
+    for what, file, word in other_weights(weights, folder):
+        cases.refused(f"export: {what}", ["export", file, "--output", folder / "m.onnx"], word)
     cases.refused("export: a full disk", ["export", weights, "--output", folder / "m.onnx"], "m.onnx", limit_bytes=4096)
     assert onnx.read_text() == "kept"
 
