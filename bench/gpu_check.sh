@@ -19,6 +19,7 @@
 #   --only STEPS     runs only these, a list in quotes; the results do not name the others
 #   --limit SECONDS  no step takes longer than that
 #   --pack FILE      builds the programs for one architecture and packs them, at most 30 MB
+#   --architecture N the one that --pack builds for, otherwise 90
 #   --unpack FILE    unpacks such an archive into BUILD_DIR and checks these programs
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
