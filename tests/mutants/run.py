@@ -255,4 +255,5 @@ def main():
 
 if __name__ == "__main__":
     os.environ.setdefault("CCACHE_NOHASHDIR", "1")
+    os.environ["FOVEA_GOLDEN"] = str(ROOT / "tests/golden")  # as in CTest
     sys.exit(main())
