@@ -28,10 +28,8 @@
 namespace fovea {
 namespace {
 
-thread_local bool recording = true;
-
 bool is_recorded(std::span<const Tensor> inputs) {
-  if (!recording) return false;
+  if (!grad_enabled()) return false;
   for (const Tensor& t : inputs) {
     if (t.defined() && t.requires_grad()) return true;
   }
@@ -61,6 +59,7 @@ void accumulate(Tensor& sum, Tensor term) {
 /// The same for the gradient of a leaf, whose buffer stays where it is: others may hold a handle.
 void accumulate_leaf(const Tensor& leaf, Tensor term) {
   TensorImpl& impl = *leaf.impl();
+  if (LateSums::give(term, impl.grad)) return;
   if (impl.grad.defined()) {
     add_into(impl.grad, term);
   } else {
@@ -94,7 +93,11 @@ void visit_node(const Node& node, const Tensor& grad, RecomputedOutputs& outputs
   const RunningOp naming(node.name.data());
   const std::vector<Tensor> saved = node.saved_tensors(outputs);
   const Tensor dy = grad.contiguous();
-  Grads dx = node.backward(GradArgs(node, dy, saved));
+  const GradArgs::Sums sums = [&frontier](const Tensor& x) {
+    const auto there = frontier.find(x.node()->sequence);
+    return there != frontier.end() && owned(there->second.dy) ? there->second.dy : Tensor();
+  };
+  Grads dx = node.backward(GradArgs(node, dy, saved, sums));
   check(dx.size() == node.inputs.size(), node.name, ": the derivative gave ", dx.size(),
         " gradients for ", node.inputs.size(), " inputs");
   tell_differentiated(node, dx);
@@ -145,6 +148,7 @@ void backward(const Tensor& root, const Tensor& cotangent, Tape tape) {
   Tensor seed = cotangent.defined() ? cotangent.detach().to(root.dtype())
                                     : ones(root.shape(), root.options());
   RecomputedOutputs outputs;
+  const LateSums late;
   Frontier frontier;
   deliver(root, std::move(seed), "backward", frontier);
   while (!frontier.empty()) {
@@ -156,14 +160,7 @@ void backward(const Tensor& root, const Tensor& cotangent, Tape tape) {
     if (tape == Tape::freed) visit.node->free();
     completion.passed(*visit.node);
   }
+  LateSums::finish();
 }
-
-bool grad_enabled() { return recording; }
-
-NoGrad::NoGrad() : before_(std::exchange(recording, false)) {}
-NoGrad::~NoGrad() { recording = before_; }
-
-WithGrad::WithGrad() : before_(std::exchange(recording, true)) {}
-WithGrad::~WithGrad() { recording = before_; }
 
 }  // namespace fovea

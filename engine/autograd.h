@@ -21,8 +21,12 @@ using Grads = std::vector<Tensor>;
 /// The arguments of a derivative.
 class GradArgs {
  public:
-  GradArgs(const Node& node, const Tensor& output_grad, std::span<const Tensor> kept)
-      : dy(output_grad), saved(kept), node_(node) {}
+  /// The gradient that has arrived at a tensor made by an op; undefined where it may not be
+  /// changed.
+  using Sums = std::function<Tensor(const Tensor& x)>;
+  GradArgs(const Node& node, const Tensor& output_grad, std::span<const Tensor> kept,
+           const Sums& sums)
+      : dy(output_grad), saved(kept), node_(node), sums_(sums) {}
 
   const Tensor& dy;               ///< gradient of the output: contiguous, in the output's dtype
   std::span<const Tensor> saved;  ///< the tensors passed to record(), unmodified since then
@@ -32,9 +36,12 @@ class GradArgs {
   /// 1) and return an undefined gradient for that input. Undefined when there is no gradient to
   /// add to.
   [[nodiscard]] Tensor accumulator(int input) const;
+  /// The same for an input that an op made: what other ops that read it have given.
+  [[nodiscard]] Tensor sum_so_far(int input) const;
 
  private:
   const Node& node_;
+  const Sums& sums_;
 };
 using BackwardFn = std::function<Grads(const GradArgs&)>;
 

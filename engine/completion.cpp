@@ -80,6 +80,7 @@ CompletionOrder::~CompletionOrder() { on_complete = listener_; }
 
 void CompletionOrder::passed(const Node& node) const {
   const auto [first, last] = by_first_use_.equal_range(node.sequence);
+  if (first != last) LateSums::finish();
   for (auto leaf = first; leaf != last; ++leaf) (*listener_)(leaf->second);
 }
 

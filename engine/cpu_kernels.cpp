@@ -198,6 +198,6 @@ void fill(const FillCall& c) {
 }  // namespace
 
 extern const DataKernels data_kernels;
-constinit const DataKernels data_kernels{copy, add, sum, finite, fill};
+constinit const DataKernels data_kernels{copy, add, sum, finite, fill, {}};
 
 }  // namespace fovea::cpu

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "engine/device.h"
 #include "engine/dtype.h"
@@ -63,12 +64,23 @@ struct FillCall {
   double value = 0;
 };
 
+/// sum[j] (+)= sum over i of parts[i stride + j], in the dtype of both, f64 or f32, and in a fixed
+/// order.
+struct LateSumCall {
+  DType dtype = DType::f32;
+  std::int64_t parts = 0, columns = 0, stride = 0;
+  const void* from = nullptr;
+  void* sum = nullptr;
+  bool adds = false;
+};
+
 struct DataKernels {
   Kernel<CopyCall> copy;
   Kernel<AddCall> add;
   Kernel<SumCall> sum;
   Kernel<FiniteCall> finite;
   Kernel<FillCall> fill;
+  Kernel<std::span<const LateSumCall>> late_sums;  ///< null where many launches cost nothing
 };
 
 /// The kernels of `device`. The call also makes it this thread's current CUDA device, on which the

@@ -6,6 +6,7 @@
 #include <memory>
 #include <utility>
 
+#include "engine/tape_watch.h"
 #include "engine/tensor_impl.h"
 
 namespace fovea {
@@ -134,8 +135,16 @@ Tensor GradArgs::accumulator(int input) const {
   const Tensor& t = node_.inputs[static_cast<std::size_t>(input)];
   if (!t.is_leaf() || !t.impl()->requires_grad) return {};
   const Tensor grad = t.grad();
+  LateSums::finish_if_late(grad);
   const bool usable = grad.defined() && grad.is_contiguous() && grad.dtype() == t.dtype();
   return usable ? grad : Tensor();
+}
+
+Tensor GradArgs::sum_so_far(int input) const {
+  const Tensor& x = node_.inputs[static_cast<std::size_t>(input)];
+  const bool is_made_by_an_op = x.node() != nullptr && x.requires_grad();
+  if (!is_made_by_an_op || gradients_are_read()) return {};  // the term alone would not be seen
+  return sums_(x);
 }
 
 }  // namespace fovea

@@ -12,6 +12,7 @@
 
 namespace fovea {
 
+struct LateSumList;
 struct Recomputation;
 class RecomputedOutputs;
 
@@ -56,6 +57,25 @@ class RecomputedOutputs {
     int reads = 0;
   };
   std::map<const Recomputation*, Held> held_;
+};
+
+/// The late_sum()s of a walk of backward(), while it is alive. Functions without an object are
+/// about this thread's innermost walk, if there is one.
+class LateSums {
+ public:
+  LateSums();
+  ~LateSums();
+
+  /// Makes a late sum the gradient of a leaf, or adds it. False: `term` is not late.
+  static bool give(const Tensor& term, Tensor& gradient);
+  static void finish();  ///< computes the sums that are left
+  static void finish_if_late(const Tensor& t);
+  /// Computes them unless all that a derivative gave are for leaves, and no watcher reads them.
+  static void settle(const Node& node, std::span<const Tensor> gradients);
+
+ private:
+  LateSumList* outer_;
+  std::unique_ptr<LateSumList> list_;
 };
 
 /// Ops call only record(). Node is for code that walks the tape: backward(), drawings, cost tables.

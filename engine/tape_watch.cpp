@@ -52,12 +52,20 @@ TapeWatcher::~TapeWatcher() {
   newest = before_;
 }
 
+bool gradients_are_read() {
+  for (const TapeWatcher* w = newest; w != nullptr; w = w->before_) {
+    if (w->reads_gradients()) return true;
+  }
+  return false;
+}
+
 void tell_recorded(const OpLabel& op, std::span<const Tensor> inputs, const Tensor& output) {
   for (TapeWatcher* w = newest; w != nullptr; w = w->before_) w->recorded(op, inputs, output);
   if (is_profiling()) profile_op(op, output);
 }
 
 void tell_differentiated(const Node& node, std::span<const Tensor> gradients) {
+  LateSums::settle(node, gradients);
   for (TapeWatcher* w = newest; w != nullptr; w = w->before_) w->differentiated(node, gradients);
 }
 

@@ -30,10 +30,13 @@ class TapeWatcher {
   /// The derivative of a node gave these gradients, one for each of node.inputs. They have not been
   /// added to anything yet; undefined ones are zero or already accumulated.
   virtual void differentiated(const Node& /*node*/, std::span<const Tensor> /*gradients*/) {}
+  /// False if differentiated() reads no values of gradients: some may be written later.
+  [[nodiscard]] virtual bool reads_gradients() const { return true; }
 
  private:
   friend void tell_recorded(const OpLabel&, std::span<const Tensor>, const Tensor&);
   friend void tell_differentiated(const Node&, std::span<const Tensor>);
+  friend bool gradients_are_read();
 
   TapeWatcher* before_;  ///< the next older watcher of this thread
 };
@@ -66,6 +69,7 @@ class LeafReads final : public TapeWatcher {
   std::map<const TensorImpl*, Tensor> leaves_;
 };
 
+[[nodiscard]] bool gradients_are_read();  ///< by a watcher of this thread
 /// Raises the first event, also for a running Profile.
 void tell_recorded(const OpLabel& op, std::span<const Tensor> inputs, const Tensor& output);
 /// Raises the second event.

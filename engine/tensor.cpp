@@ -5,6 +5,7 @@
 
 #include "engine/autograd.h"
 #include "engine/copy.h"
+#include "engine/kept_copy.h"
 #include "engine/single_copy.h"
 #include "engine/strided.h"
 #include "engine/tensor_impl.h"
@@ -64,6 +65,27 @@ Tensor part_of_converted(const TensorImpl& impl, DType dtype) {
 }  // namespace
 
 void keep_single_copy(const Tensor& t) { t.impl()->has_single_copy = true; }
+
+Tensor kept_copy(const Tensor& t, DType dtype) {
+  const Tensor& copy = t.impl()->converted;
+  const bool is_free = copy.defined() && copy.dtype() == dtype && copy.impl().use_count() == 1 &&
+                       copy.storage().unique();
+  return is_free ? copy : Tensor();
+}
+
+void set_copy_current(const Tensor& t) { t.impl()->converted_version = t.version(); }
+
+void keep_copy(const Tensor& t, Tensor copy) {
+  t.impl()->converted = std::move(copy);
+  set_copy_current(t);
+}
+
+Tensor converted(const Tensor& t, DType dtype) {
+  const TensorImpl& impl = *t.impl();
+  const bool is_kept = impl.converted.defined() && impl.converted.dtype() == dtype &&
+                       impl.converted_version == t.version();
+  return is_kept ? impl.converted : t.to(dtype);
+}
 
 TensorImpl& Tensor::get() const {
   check(defined(), "tensor: used before a value was assigned");

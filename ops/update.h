@@ -15,6 +15,8 @@ namespace fovea::ops {
 /// f64) and device. Moments are zero before the first step.
 struct UpdateTensors {
   Tensor parameter, gradient, m, v;  ///< v is used by adamw_ and lamb_ only
+  Tensor average{};  ///< optional, like it: decay average + (1 - decay) new parameter
+  Tensor copy{};     ///< optional, bf16 of that shape: receives the new parameter
 };
 
 /// Numbers that change every step, for any optimizer and parameter.
@@ -23,6 +25,7 @@ struct StepScalars {
   double gradient_scale = 1;    ///< multiplies the gradient
   std::int64_t step = 1;        ///< counts from 1
   double beta1 = 0, beta2 = 0;  ///< Adam's and LAMB's; the bias correction depends on the step
+  double average_decay = 0;     ///< of UpdateTensors::average
 };
 
 /// The step's scalars in device memory, where the step's kernels read them. A handle: copies refer
@@ -33,6 +36,9 @@ class UpdateStep {
 
   /// Writes the numbers with one small copy. Steps enqueued earlier read the old numbers.
   void write(const StepScalars& now);
+  /// Multiplies gradient_scale by min(1, limit / (gradient_scale sqrt(squares) + margin)), which
+  /// bounds the norm of gradients with this sum of squares (one f64). The host does not wait.
+  void limit_norm(const Tensor& squares, double limit, double margin = 0) const;
   [[nodiscard]] const StepScalars& numbers() const { return numbers_; }  ///< as this handle wrote
   [[nodiscard]] const Tensor& memory() const { return memory_; }         ///< the DeviceScalars
 
@@ -46,6 +52,10 @@ struct UpdateRates {
   UpdateStep now;
   double lr_scale = 1;  ///< its rate is lr times this
   double weight_decay = 0;
+};
+struct Update {
+  UpdateTensors tensors;
+  UpdateRates rates;
 };
 struct AdamOptions {
   double beta1 = 0, beta2 = 0, eps = 0;
@@ -64,18 +74,23 @@ struct MuonOptions {
   double momentum = 0, eps = 0;
 };
 
-// One step each. These change the parameter and the moments, and bump their versions.
-void adamw_(const UpdateTensors& tensors, const UpdateRates& rates, const AdamOptions& options);
-void lamb_(const UpdateTensors& tensors, const UpdateRates& rates, const AdamOptions& options);
-void lars_(const UpdateTensors& tensors, const UpdateRates& rates, const LarsOptions& options);
-void lion_(const UpdateTensors& tensors, const UpdateRates& rates, const LionOptions& options);
-void sgd_(const UpdateTensors& tensors, const UpdateRates& rates, const SgdOptions& options);
-/// For a matrix, or for filters [O, C, kh, kw] taken as the matrix [O, C kh kw].
-void muon_(const UpdateTensors& tensors, const UpdateRates& rates, const MuonOptions& options);
+// One step each of all these tensors, on one device. They change parameters and moments, and bump
+// their versions. A GPU updates all tensors in one launch, or a few if they are hundreds.
+using Updates = std::span<const Update>;
+void adamw_(Updates updates, const AdamOptions& options);
+void lamb_(Updates updates, const AdamOptions& options);
+void lars_(Updates updates, const LarsOptions& options);
+void lion_(Updates updates, const LionOptions& options);
+void sgd_(Updates updates, const SgdOptions& options);
+/// For matrices, and for filters [O, C, kh, kw] taken as the matrix [O, C kh kw].
+void muon_(Updates updates, const MuonOptions& options);
 
-/// average <- decay average + (1 - decay) value, in f32 or f64. decay: one f64 on their device,
-/// which may be rewritten between repetitions of a recorded call.
-void average_(const Tensor& average, const Tensor& value, const Tensor& decay);
+struct Average {
+  Tensor average, value;  ///< contiguous, of equal shape, dtype (f32 or f64) and device
+};
+/// average <- decay average + (1 - decay) value. decay: one f64 on their device, which may be
+/// rewritten between repetitions of a recorded call.
+void average_(std::span<const Average> averages, const Tensor& decay);
 
 /// The sum of the squares of all elements, as one f64 on the device of the tensors, which have any
 /// float dtypes; added in an order that does not depend on threads. NaN or infinite if an element

@@ -2,8 +2,12 @@
 #pragma once
 
 #include <algorithm>
+#include <span>
 #include <type_traits>
+#include <utility>
 
+#include "engine/cuda/call_list.cuh"
+#include "engine/cuda/items.cuh"
 #include "engine/cuda/launch.cuh"
 #include "engine/dtype.h"
 #include "engine/kernels.h"
@@ -30,22 +34,54 @@ FOVEA_HD To converted(From value) {
   return static_cast<To>(static_cast<acc_t<From>>(value));
 }
 
+/// The wider type of a sum.
+template <class To, class From>
+using Sum = decltype(acc_t<To>{} + acc_t<From>{});
+template <class To, class From>
+FOVEA_HD To added(To to, From from) {
+  return static_cast<To>(static_cast<Sum<To, From>>(static_cast<acc_t<To>>(to)) +
+                         static_cast<Sum<To, From>>(static_cast<acc_t<From>>(from)));
+}
+
+/// Elements that a thread converts together: 16 bytes of the narrower type, at least 8 elements.
+template <class To, class From>
+inline constexpr int kTogether = sizeof(To) == 1 || sizeof(From) == 1 ? 16 : 8;
+
+/// The contiguous forms of the two kernels after them.
+template <class To, class From>
+__global__ void copy_items_kernel(To* to, const From* from, std::int64_t count) {
+  for_items<kTogether<To, From>>(count, [&](std::int64_t i, auto n) {
+    const auto in = Items<n, From>::load(from + i);
+    Items<n, To> out;
+    for (int k = 0; k < n; ++k) out.v[k] = converted<To>(in.v[k]);
+    out.store(to + i);
+  });
+}
+template <class To, class From>
+__global__ void add_items_kernel(To* to, const From* from, std::int64_t count) {
+  for_items<kTogether<To, From>>(count, [&](std::int64_t i, auto n) {
+    const auto in = Items<n, From>::load(from + i);
+    auto out = Items<n, To>::load(to + i);
+    for (int k = 0; k < n; ++k) out.v[k] = added(out.v[k], in.v[k]);
+    out.store(to + i);
+  });
+}
+
 template <class To, class From>
 __global__ void copy_kernel(To* to, const From* from, const __grid_constant__ StridedAxes<2> axes) {
   for (std::int64_t i = grid_thread(); i < axes.count; i += grid_threads()) {
     const Offsets<2> offsets(axes, i);
-    to[offsets.at[0]] = converted<To>(from[offsets.at[1]]);
+    const To value = converted<To>(from[offsets.at[1]]);
+    to[offsets.at[0]] = value;
   }
 }
 
 template <class To, class From>
 __global__ void add_kernel(To* to, const From* from, const __grid_constant__ StridedAxes<2> axes) {
-  using Sum = decltype(acc_t<To>{} + acc_t<From>{});
   for (std::int64_t i = grid_thread(); i < axes.count; i += grid_threads()) {
     const Offsets<2> offsets(axes, i);
     To& y = to[offsets.at[0]];
-    y = static_cast<To>(static_cast<Sum>(static_cast<acc_t<To>>(y)) +
-                        static_cast<Sum>(static_cast<acc_t<From>>(from[offsets.at[1]])));
+    y = added(y, from[offsets.at[1]]);
   }
 }
 
@@ -86,18 +122,70 @@ __global__ void fill_kernel(T* y, T value, const __grid_constant__ StridedAxes<1
   }
 }
 
+inline constexpr unsigned kSumColumns = 32, kSumRows = 8;
+
+/// A block sums 32 columns of one call: its thread (c, r) the parts r, r + 8, ... of column c, and
+/// the first eight of a column are then added in order.
+template <class T>
+__global__ void late_sums_kernel(
+    const __grid_constant__ SharedParameter<CallList<LateSumCall>> list) {
+  const int index = list->call_of(blockIdx.x);
+  const LateSumCall& c = list->calls[index];
+  const std::int64_t column =
+      static_cast<std::int64_t>(blockIdx.x - list->starts[index]) * kSumColumns + threadIdx.x;
+  T* const sums = dynamic_shared<T>();
+  T sum = 0;
+  if (column < c.columns) {
+    const T* const from = static_cast<const T*>(c.from) + column;
+    for (std::int64_t part = threadIdx.y; part < c.parts; part += kSumRows) {
+      sum += from[part * c.stride];
+    }
+  }
+  sums[threadIdx.y * kSumColumns + threadIdx.x] = sum;
+  __syncthreads();
+  if (threadIdx.y != 0 || column >= c.columns) return;
+  for (unsigned row = 1; row < kSumRows; ++row) sum += sums[row * kSumColumns + threadIdx.x];
+  T& result = static_cast<T*>(c.sum)[column];
+  result = c.adds ? result + sum : sum;
+}
+
+template <class T>
+void run_late_sums(std::span<const LateSumCall> calls) {
+  const auto sized = [](const LateSumCall& c) { return std::pair(c.dtype, c.columns); };
+  for_lists(calls, kSumColumns, dtype_of<T>, sized, [](const CallList<LateSumCall>& list) {
+    launch(current_stream(), late_sums_kernel<T>, list.blocks(), dim3(kSumColumns, kSumRows),
+           kSumColumns * kSumRows * sizeof(T), list);
+  });
+}
+
 inline constexpr unsigned kCopyBlock = 256;
+
+inline bool is_contiguous(const StridedAxes<2>& axes) {
+  return axes.rank == 1 && axes.strides[0][0] == 1 && axes.strides[1][0] == 1;
+}
 
 template <class To, class From>
 void run_copy(To* to, const From* from, const StridedAxes<2>& axes) {
-  launch(current_stream(), copy_kernel<To, From>, blocks_for(axes.count, kCopyBlock), kCopyBlock, 0,
-         to, from, axes);
+  if (is_contiguous(axes) && are_aligned({to, from})) {
+    launch(current_stream(), copy_items_kernel<To, From>,
+           blocks_for(axes.count / kTogether<To, From>, kCopyBlock), kCopyBlock, 0, to, from,
+           axes.count);
+  } else {
+    launch(current_stream(), copy_kernel<To, From>, blocks_for(axes.count, kCopyBlock), kCopyBlock,
+           0, to, from, axes);
+  }
 }
 
 template <class To, class From>
 void run_add(To* to, const From* from, const StridedAxes<2>& axes) {
-  launch(current_stream(), add_kernel<To, From>, blocks_for(axes.count, kCopyBlock), kCopyBlock, 0,
-         to, from, axes);
+  if (is_contiguous(axes) && are_aligned({to, from})) {
+    launch(current_stream(), add_items_kernel<To, From>,
+           blocks_for(axes.count / kTogether<To, From>, kCopyBlock), kCopyBlock, 0, to, from,
+           axes.count);
+  } else {
+    launch(current_stream(), add_kernel<To, From>, blocks_for(axes.count, kCopyBlock), kCopyBlock,
+           0, to, from, axes);
+  }
 }
 
 /// Chunks per sum: enough to occupy all threads and to let a warp walk along one sum, but still

@@ -36,6 +36,26 @@ void store_pack(T* to, const Pack<T>& pack) {
   emulate::store(to, &pack, sizeof pack);
 }
 
+/// A large parameter of a kernel, which all threads share.
+template <class T>
+class SharedParameter {
+ public:
+  SharedParameter(const T& value) : value_(&value) {}  // NOLINT(google-explicit-constructor)
+  const T* operator->() const { return value_; }
+
+ private:
+  const T* value_;
+};
+/// What a launch keeps of a parameter.
+template <class Param>
+struct Kept {
+  using Type = Param;
+};
+template <class T>
+struct Kept<SharedParameter<T>> {
+  using Type = T;
+};
+
 }  // namespace fovea::cuda
 #else
 namespace fovea::cuda {
@@ -49,6 +69,20 @@ template <class T>
 __device__ void store_pack(T* to, const Pack<T>& pack) {
   *reinterpret_cast<Pack<T>*>(to) = pack;
 }
+
+template <class T>
+class SharedParameter {
+ public:
+  explicit SharedParameter(const T& value) : value_(value) {}
+  __device__ const T* operator->() const { return &value_; }
+
+ private:
+  T value_;
+};
+template <class Param>
+struct Kept {
+  using Type = Param;
+};
 
 /// Enqueues the kernel with these arguments on the stream. `op` names it in errors.
 template <class... Params>

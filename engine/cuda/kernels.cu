@@ -45,9 +45,14 @@ void fill(const FillCall& c) {
   });
 }
 
+void late_sums(const std::span<const LateSumCall>& calls) {
+  run_late_sums<float>(calls);
+  run_late_sums<double>(calls);
+}
+
 }  // namespace
 
 extern const DataKernels data_kernels;
-constinit const DataKernels data_kernels{copy, add, sum, finite, fill};
+constinit const DataKernels data_kernels{copy, add, sum, finite, fill, late_sums};
 
 }  // namespace fovea::cuda

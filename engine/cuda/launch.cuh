@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <tuple>
+#include <utility>
 
 #include "engine/cuda/device.cuh"
 #include "engine/cuda/kernel_times.h"
@@ -20,9 +21,11 @@ void launch(cudaStream_t stream, void (*kernel)(Params...), dim3 grid, dim3 bloc
   const auto* const code = reinterpret_cast<const void*>(kernel);
   prepare_launch(code, {{grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, shared_bytes});
   const KernelSpan span(code, stream);
-  finish_launch(start_kernel(running_op(), stream, kernel, grid, block, shared_bytes,
-                             std::tuple<Params...>(static_cast<Params>(args)...)),
-                stream);
+  using Arguments = std::tuple<typename Kept<Params>::Type...>;
+  finish_launch(
+      start_kernel(running_op(), stream, kernel, grid, block, shared_bytes,
+                   Arguments(static_cast<typename Kept<Params>::Type>(std::move(args))...)),
+      stream);
 }
 
 inline constexpr int kWarp = 32;

@@ -10,7 +10,7 @@
 //     +-- CPU:   cpu.cpp         kLoops.tiles[functor_id] is tile<Gelu, float>; threads call it for
 //     |                          512 elements at a time, and its loop is out[i] = f(x[i])
 //     +-- CUDA:  elementwise.cu  table.of[functor_id] is run_map<Gelu, float>; it launches a
-//                                map_kernel, whose threads compute f(x[0]) for one element each
+//                                map_items_kernel, whose threads compute f(x[0]) for eight elements
 #pragma once
 
 #include <array>

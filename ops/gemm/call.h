@@ -79,6 +79,22 @@ struct ColumnSumsCall {
   void* sums = nullptr;
 };
 
+/// dz = dy gelu'(z), packed [rows, cols], and sums [parts(), cols] in f64 for f64 and otherwise
+/// f32: the column sums of each `rows_a_part` rows of dz.
+struct GeluGradCall {
+  DType dtype = DType::f32;
+  bool is_erf = true;
+  std::int64_t rows = 0, cols = 0, rows_a_part = 1;
+  const void* z = nullptr;
+  const void* dy = nullptr;
+  void* dz = nullptr;
+  void* sums = nullptr;
+
+  [[nodiscard]] FOVEA_HD std::int64_t parts() const {
+    return (rows + rows_a_part - 1) / rows_a_part;
+  }
+};
+
 /// Images [batch, channels, grid * patch] and their patches as rows, [batch, grid_y, grid_x,
 /// channels, patch_y, patch_x].
 struct PatchesCall {
@@ -94,6 +110,7 @@ struct GemmKernels {
   Kernel<GemmPairCall> multiply_pair;
   Kernel<ColumnSumsCall> column_sums;
   Kernel<PatchesCall> images_to_rows, rows_to_images;
+  Kernel<GeluGradCall> gelu_grad;  ///< null on the CPU, where sums are not late
 };
 
 }  // namespace fovea::ops

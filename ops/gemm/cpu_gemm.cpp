@@ -84,7 +84,7 @@ void multiply(const GemmCall& call) {
 }
 }  // namespace gemm
 
-extern const GemmKernels gemm_kernels{gemm::multiply, gemm::multiply_pair, gemm::column_sums,
-                                      gemm::images_to_rows, gemm::rows_to_images};
+extern const GemmKernels gemm_kernels{gemm::multiply,       gemm::multiply_pair,  gemm::column_sums,
+                                      gemm::images_to_rows, gemm::rows_to_images, {}};
 
 }  // namespace fovea::ops::cpu::FOVEA_ISA

@@ -7,6 +7,7 @@ namespace fovea::ops::cuda {
 
 void gemm(const GemmCall& call);
 void column_sums(const ColumnSumsCall& c);
+void gelu_grad(const GeluGradCall& c);
 void images_to_rows(const PatchesCall& c);
 void rows_to_images(const PatchesCall& c);
 

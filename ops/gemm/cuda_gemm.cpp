@@ -247,6 +247,7 @@ void gemm_pair(const GemmPairCall& pair) {
 
 }  // namespace
 
-extern const GemmKernels gemm_kernels{gemm, gemm_pair, column_sums, images_to_rows, rows_to_images};
+extern const GemmKernels gemm_kernels{gemm,           gemm_pair,      column_sums,
+                                      images_to_rows, rows_to_images, gelu_grad};
 
 }  // namespace fovea::ops::cuda

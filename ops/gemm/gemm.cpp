@@ -3,9 +3,11 @@
 
 #include <utility>
 
+#include "engine/late_sums.h"
 #include "ops/common/checks.h"
 #include "ops/gemm/call.h"
 #include "ops/kernels.h"
+#include "ops/reduce/call.h"
 
 namespace fovea::ops::detail {
 namespace {
@@ -62,6 +64,13 @@ Tensor gemm(const Tensor& a, const Tensor& b, DType dtype, const GemmEpilogue& e
 }
 
 Tensor column_sums(const Tensor& x, DType dtype) {
+  if (dtype == acc_dtype(x.dtype()) && sums_late(x.device()) && x.numel() > 0) {
+    const std::int64_t rows = x.size(0), run = rows_a_part(rows), runs = (rows + run - 1) / run;
+    const Tensor parts = empty({runs, x.size(1)}, {dtype, x.device()});
+    kernels(x.device())
+        .reduce.partial_sums({x.dtype(), 1, rows, x.size(1), run, runs, x.raw(), parts.raw()});
+    return late_sum(parts);
+  }
   const Tensor sums = empty({x.size(1)}, {acc_dtype(x.dtype()), x.device()});
   kernels(x.device()).gemm.column_sums({x.dtype(), x.size(0), x.size(1), x.raw(), sums.raw()});
   return sums.to(dtype);

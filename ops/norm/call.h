@@ -41,6 +41,8 @@ struct LayerNormGradCall {
   const void* mean = nullptr;
   const void* rstd = nullptr;
   void* dx = nullptr;
+  bool adds = false;     ///< to what dx holds; on CUDA only, as is the copy
+  bf16* copy = nullptr;  ///< dx again, if not null
   void* sums = nullptr;  ///< [chunks(), parameters(), width] of acc, zero-initialised: dweight
                          ///< and dbias of each chunk, of up to `chunk` rows with the same weight
 

@@ -1,9 +1,12 @@
 // Layer norm and RMS norm. The forward keeps the rstd of each row, and layer norm its mean; the
 // derivative recomputes the normalised row from them.
 #include <algorithm>
+#include <initializer_list>
 #include <optional>
 
 #include "engine/autograd.h"
+#include "engine/kept_copy.h"
+#include "engine/late_sums.h"
 #include "ops/common/recomputed.h"
 #include "ops/kernels.h"
 #include "ops/norm.h"
@@ -14,7 +17,11 @@
 namespace fovea::ops {
 namespace {
 
-constexpr std::int64_t kChunk = 64;  // rows per partial sum of the weight gradients
+/// Rows per partial sum of the weight gradients.
+std::int64_t chunk_of(const Tensor& x) {
+  constexpr std::int64_t kSummedAtOnce = 64;
+  return fovea::sums_late(x.device()) ? rows_a_part(detail::RowSize(x).rows) : kSummedAtOnce;
+}
 
 /// x [rows, width] off the tape and packed, weight and bias [sets, width], and the statistics of
 /// each row. RMS norm has neither bias nor mean.
@@ -57,39 +64,78 @@ Tensor normalise(const Rows& r, DType dtype, std::optional<double> eps) {
 }
 
 struct RowGrads {
-  Tensor dx;              ///< shape of x
+  Tensor dx;              ///< shape of x; undefined if it was added to the sum so far
   Tensor dweight, dbias;  ///< shape of the weight, in acc_t; RMS norm has no dbias
 };
 
+/// The sums of the chunks [sets, chunks, parameters width].
+RowGrads sums_of_chunks(const Rows& r, const Tensor& partial, bool late) {
+  const std::int64_t chunks = partial.size(1), width = partial.size(2);
+  const std::int64_t columns = width / (r.centred() ? 2 : 1);
+  const Tensor sums = late ? Tensor() : sum(partial, {1});
+  const auto parameter = [&](std::int64_t index) {
+    if (late) return late_sum(partial.alias({chunks, columns}, {width, 1}, index * columns));
+    const Strides strides = r.weight.rank() == 2 ? Strides{width, 1} : Strides{1};
+    return sums.alias(r.weight.shape(), strides, index * columns).contiguous();
+  };
+  return {{}, parameter(0), r.centred() ? parameter(1) : Tensor()};
+}
+
+/// Whether the sums of the chunks may come at the end of the walk. They are in acc_t.
+bool sums_late(const Rows& r, std::initializer_list<DType> parameters) {
+  const DType acc = r.rstd.dtype();
+  return fovea::sums_late(r.x.device()) && r.weight.rank() == 1 && r.x.numel() > 0 &&
+         std::ranges::all_of(parameters, [acc](DType dtype) { return dtype == acc; });
+}
+
+/// What the derivative of x can be added to in the pass that computes it: on a GPU, where sums are
+/// late too.
+Tensor sum_to_add_to(const GradArgs& g, const Tensor& x) {
+  if (!fovea::sums_late(x.device())) return {};
+  const Tensor sum = g.sum_so_far(0);
+  const bool fits = sum.defined() && sum.dtype() == x.dtype() && sum.shape() == x.shape();
+  return fits ? sum : Tensor();
+}
+
 /// Each chunk of rows has its own sums of dweight and dbias, which are then added in a fixed
-/// order.
-RowGrads differentiate(const Rows& r, const Tensor& dy) {
+/// order; `parameters` are their dtypes.
+RowGrads differentiate(const Rows& r, const GradArgs& g, std::initializer_list<DType> parameters) {
   const detail::RowSize size(r.x);
-  const Tensor dx = empty(r.x.shape(), r.x.options());
+  const Tensor& dy = g.dy;
+  const Tensor sum = sum_to_add_to(g, r.x);
+  const Tensor dx = sum.defined() ? sum : empty(r.x.shape(), r.x.options());
+  // The branch before this one multiplies its gradient, the sum, in dy's dtype.
+  const bool copies = sum.defined() && dy.dtype() == DType::bf16 && dx.dtype() == DType::f32;
+  const Tensor copy = copies ? empty(dx.shape(), dy.options()) : Tensor();
   LayerNormGradCall call{.dtype = dx.dtype(),
                          .y_dtype = dy.dtype(),
                          .centred = r.centred(),
                          .rows = size.rows,
                          .width = size.width,
                          .shared = r.shared(),
-                         .chunk = kChunk,
+                         .chunk = chunk_of(r.x),
                          .x = r.x.raw(),
                          .dy = dy.raw(),
                          .weight = r.weight.raw(),
                          .mean = raw_or_null(r.mean),
                          .rstd = r.rstd.raw(),
-                         .dx = dx.raw()};
+                         .dx = dx.raw(),
+                         .adds = sum.defined(),
+                         .copy = copies ? reinterpret_cast<bf16*>(copy.raw()) : nullptr};
   const std::int64_t width = call.parameters() * size.width;
   const Shape chunks{r.sets(), call.chunks() / std::max<std::int64_t>(r.sets(), 1), width};
-  const Tensor partial = zeros(chunks, r.rstd.options());
+  const bool late = sums_late(r, parameters);
+  const Tensor partial = late ? empty(chunks, r.rstd.options()) : zeros(chunks, r.rstd.options());
   call.sums = partial.raw();
   kernels(dx.device()).norm.layer_norm_grad(call);
-  const Tensor sums = sum(partial, {1});  // [sets, parameters width]
-  const auto parameter = [&](std::int64_t index) {
-    const Strides strides = r.weight.rank() == 2 ? Strides{width, 1} : Strides{1};
-    return sums.alias(r.weight.shape(), strides, index * size.width).contiguous();
-  };
-  return {dx, parameter(0), r.centred() ? parameter(1) : Tensor()};
+  RowGrads grads = sums_of_chunks(r, partial, late);
+  if (!sum.defined()) {
+    grads.dx = dx;
+  } else {
+    sum.bump_version();
+    if (copies) keep_copy(sum, copy);
+  }
+  return grads;
 }
 
 void require_rows(std::string_view op, const Tensor& x) {
@@ -146,13 +192,13 @@ Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias,
                detail::affine_or(bias, shape, 0, acc), empty({rows}, acc), empty({rows}, acc)};
   const DType weight_dtype = weight.defined() ? weight.dtype() : acc.dtype;
   const DType bias_dtype = bias.defined() ? bias.dtype() : acc.dtype;
-  const Tensor y = record(op, normalise(r, written_dtype(x, options), options.eps),
-                          {x, weight, bias}, {r.x, r.weight, r.mean, r.rstd},
-                          [weight_dtype, bias_dtype](const GradArgs& g) -> Grads {
-                            const Rows saved{g.saved[0], g.saved[1], {}, g.saved[2], g.saved[3]};
-                            const auto [dx, dweight, dbias] = differentiate(saved, g.dy);
-                            return {dx, dweight.to(weight_dtype), dbias.to(bias_dtype)};
-                          });
+  const Tensor y = record(
+      op, normalise(r, written_dtype(x, options), options.eps), {x, weight, bias},
+      {r.x, r.weight, r.mean, r.rstd}, [weight_dtype, bias_dtype](const GradArgs& g) -> Grads {
+        const Rows saved{g.saved[0], g.saved[1], {}, g.saved[2], g.saved[3]};
+        const auto [dx, dweight, dbias] = differentiate(saved, g, {weight_dtype, bias_dtype});
+        return {dx, dweight.to(weight_dtype), dbias.to(bias_dtype)};
+      });
   return normalised_again(y, r).to(options.dtype.value_or(x.dtype()));
 }
 
@@ -171,7 +217,7 @@ Tensor rms_norm(const Tensor& x, const Tensor& weight, RowNormOptions options) {
   const Tensor y = record(op, normalise(r, written_dtype(x, options), options.eps), {x, weight},
                           {r.x, r.weight, r.rstd}, [weight_dtype](const GradArgs& g) -> Grads {
                             const Rows saved{g.saved[0], g.saved[1], {}, {}, g.saved[2]};
-                            const RowGrads grads = differentiate(saved, g.dy);
+                            const RowGrads grads = differentiate(saved, g, {weight_dtype});
                             return {grads.dx, grads.dweight.to(weight_dtype)};
                           });
   return normalised_again(y, r).to(options.dtype.value_or(x.dtype()));

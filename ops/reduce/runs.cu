@@ -36,22 +36,27 @@ __global__ void runs_kernel(PartialsCall c) {
   if (threadIdx.x == 0) static_cast<A*>(c.results)[run] = result;
 }
 
-template <class T, class Of>
+/// N adjacent columns per thread.
+template <class T, int N, class Of>
 __global__ void strided_runs_kernel(PartialsCall c) {
   using A = acc_t<T>;
   const Of combine;
-  const std::int64_t count = c.outer * c.runs * c.inner;
+  const std::int64_t groups = c.inner / N, count = c.outer * c.runs * groups;
   for (std::int64_t i = grid_thread(); i < count; i += grid_threads()) {
-    const auto [run, column] = divide(i, c.inner);
+    const auto [run, group] = divide(i, groups);
     const auto [outer, part] = divide(run, c.runs);
     const std::int64_t first = part * c.run;
     const std::int64_t end = first + c.run < c.n ? first + c.run : c.n;
-    const T* const x = static_cast<const T*>(c.x) + outer * c.n * c.inner + column;
-    A result = start_of<A>(combine);
+    const T* const x = static_cast<const T*>(c.x) + outer * c.n * c.inner + group * N;
+    Items<N, A> results;
+    for (int j = 0; j < N; ++j) results.v[j] = start_of<A>(combine);
     for (std::int64_t k = first; k < end; ++k) {
-      result = combine(result, static_cast<A>(x[k * c.inner]));
+      const auto in = Items<N, T>::load(x + k * c.inner);
+      for (int j = 0; j < N; ++j) {
+        results.v[j] = combine(results.v[j], static_cast<A>(in.v[j]));
+      }
     }
-    static_cast<A*>(c.results)[i] = result;
+    results.store(static_cast<A*>(c.results) + i * N);
   }
 }
 
@@ -62,8 +67,11 @@ void partials(const PartialsCall& c) {
   dispatch_float(c.dtype, [&](auto tag) {
     using T = decltype(tag);
     if (c.inner > 1) {
-      launch(current_stream(), strided_runs_kernel<T, Of>, blocks_for(count, kRowBlock), kRowBlock,
-             0, c);
+      with_items<T>(are_packable<T>(c.inner, {c.x, c.results}), [&](auto items) {
+        constexpr int kItems = decltype(items)::value;
+        launch(current_stream(), strided_runs_kernel<T, kItems, Of>,
+               blocks_for(count / kItems, kRowBlock), kRowBlock, 0, c);
+      });
       return;
     }
     const bool packs = are_packable<T>(c.n, {c.x}) && are_packable<T>(c.run, {});

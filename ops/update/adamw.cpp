@@ -5,20 +5,22 @@
 //   v <- b2 v + (1 - b2) g^2          second moment
 //   p <- p - lr / (1 - b1^t)  *  m / (sqrt(v) / sqrt(1 - b2^t) + eps)
 //
-// One pass over memory per parameter: four reads, three writes.
+// One pass over memory: four reads, three writes.
 #include "ops/kernels.h"
 #include "ops/update/arrays.h"
 #include "ops/update/call.h"
 
 namespace fovea::ops {
 
-void adamw_(const UpdateTensors& tensors, const UpdateRates& rates, const AdamOptions& options) {
+void adamw_(Updates updates, const AdamOptions& options) {
   const OpLabel op("adamw_");
-  kernels(tensors.parameter.device())
-      .update.adamw({.arrays = detail::arrays_of(op, tensors, detail::MomentCount::two),
-                     .rates = detail::rates_of(op, tensors, rates),
-                     .adam = detail::adam_numbers(op, rates, options)});
-  detail::bump_versions(tensors, detail::MomentCount::two);
+  const UpdateKernels& run = detail::kernels_of(op, updates);
+  run.adamw(detail::calls_of(
+      op, updates, detail::MomentCount::two,
+      [&](const Update& u, const UpdateArrays& arrays, const StepRates& rates) {
+        return AdamWCall{arrays, rates, detail::adam_numbers(op, u.rates, options)};
+      }));
+  detail::bump_versions(updates, detail::MomentCount::two);
 }
 
 }  // namespace fovea::ops

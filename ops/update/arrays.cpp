@@ -2,6 +2,7 @@
 #include "ops/update/arrays.h"
 
 #include "ops/common/checks.h"
+#include "ops/kernels.h"
 
 namespace fovea::ops::detail {
 
@@ -21,19 +22,45 @@ void require_like(std::string_view op, std::string_view what, const Tensor& t,
 }
 
 UpdateArrays arrays_of(std::string_view op, const UpdateTensors& tensors, MomentCount moments) {
-  const auto& [parameter, gradient, m, v] = tensors;
+  const auto& [parameter, gradient, m, v, average, copy] = tensors;
   require_updatable(op, "a parameter", parameter);
   require_like(op, "a gradient", gradient, parameter);
   require_like(op, "m", m, parameter);
   if (moments == MomentCount::two) require_like(op, "v", v, parameter);
-  return {parameter.dtype(), parameter.numel(), parameter.raw(),
-          gradient.raw(),    m.raw(),           moments == MomentCount::two ? v.raw() : nullptr};
+  if (average.defined()) require_like(op, "an average", average, parameter);
+  if (copy.defined()) {
+    require_one_device(op, {parameter, copy});
+    check(copy.dtype() == DType::bf16 && copy.shape() == parameter.shape() && copy.is_contiguous(),
+          op, ": got a copy ", copy.dtype(), " ", copy.shape(), ", expected a contiguous bf16 ",
+          parameter.shape());
+  }
+  return {.dtype = parameter.dtype(),
+          .count = parameter.numel(),
+          .p = parameter.raw(),
+          .g = gradient.raw(),
+          .m = m.raw(),
+          .v = moments == MomentCount::two ? v.raw() : nullptr,
+          .follower = {.average = average.defined() ? average.raw() : nullptr,
+                       .copy = copy.defined() ? reinterpret_cast<bf16*>(copy.raw()) : nullptr}};
 }
 
-void bump_versions(const UpdateTensors& tensors, MomentCount moments) {
-  tensors.parameter.bump_version();
-  tensors.m.bump_version();
-  if (moments == MomentCount::two) tensors.v.bump_version();
+void bump_versions(Updates updates, MomentCount moments) {
+  for (const auto& [tensors, rates] : updates) {
+    tensors.parameter.bump_version();
+    tensors.m.bump_version();
+    if (moments == MomentCount::two) tensors.v.bump_version();
+    for (const Tensor& follower : {tensors.average, tensors.copy}) {
+      if (follower.defined()) follower.bump_version();
+    }
+  }
+}
+
+const UpdateKernels& kernels_of(std::string_view op, Updates updates) {
+  check(!updates.empty(), op, ": got no tensors, expected at least one");
+  for (const Update& u : updates) {
+    require_one_device(op, {updates[0].tensors.parameter, u.tensors.parameter});
+  }
+  return kernels(updates[0].tensors.parameter.device()).update;
 }
 
 StepRates rates_of(std::string_view op, const UpdateTensors& tensors, const UpdateRates& rates) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string_view>
+#include <vector>
 
 #include "engine/op_label.h"
 #include "ops/update.h"
@@ -21,12 +22,27 @@ enum class MomentCount { one, two };
 /// The tensors in the kernels' form; throws if they do not fit each other.
 [[nodiscard]] UpdateArrays arrays_of(std::string_view op, const UpdateTensors& tensors,
                                      MomentCount moments);
-/// Records that an update changed the parameter and its moments.
-void bump_versions(const UpdateTensors& tensors, MomentCount moments);
+/// Records that a step changed the parameters and their moments.
+void bump_versions(Updates updates, MomentCount moments);
 
 /// The rates in the kernels' form; throws unless they are on the parameter's device.
 [[nodiscard]] StepRates rates_of(std::string_view op, const UpdateTensors& tensors,
                                  const UpdateRates& rates);
+
+/// call_of(update, arrays, rates) of each tensor; throws if tensors do not fit each other.
+template <class CallOf>
+[[nodiscard]] auto calls_of(std::string_view op, Updates updates, MomentCount moments,
+                            const CallOf& call_of) {
+  std::vector<decltype(call_of(updates[0], UpdateArrays{}, StepRates{}))> calls;
+  calls.reserve(updates.size());
+  for (const Update& u : updates) {
+    calls.push_back(
+        call_of(u, arrays_of(op, u.tensors, moments), rates_of(op, u.tensors, u.rates)));
+  }
+  return calls;
+}
+/// The kernels of the device of the tensors; throws unless they are on one.
+[[nodiscard]] const UpdateKernels& kernels_of(std::string_view op, Updates updates);
 /// Throws unless the step's scalars were written for these betas.
 [[nodiscard]] AdamNumbers adam_numbers(std::string_view op, const UpdateRates& rates,
                                        const AdamOptions& options);

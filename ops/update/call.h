@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "engine/dtype.h"
 #include "engine/kernel.h"
@@ -12,6 +13,16 @@ namespace fovea::ops {
 /// Elements that one thread updates at a time; squares are summed within a block first.
 inline constexpr std::int64_t kUpdateBlock = 1 << 15;
 
+[[nodiscard]] FOVEA_HD inline std::int64_t blocks_of(std::int64_t count) {
+  return (count + kUpdateBlock - 1) / kUpdateBlock;
+}
+
+/// What else an update writes beside a new parameter p, where not null.
+struct Follower {
+  void* average = nullptr;  ///< <- decay average + (1 - decay) p, with the decay of the step
+  bf16* copy = nullptr;     ///< <- p
+};
+
 /// A parameter, its gradient and its moments, with `count` elements each.
 struct UpdateArrays {
   DType dtype = DType::f32;
@@ -20,6 +31,7 @@ struct UpdateArrays {
   const void* g = nullptr;
   void* m = nullptr;
   void* v = nullptr;
+  Follower follower{};
 };
 
 /// The step's scalars shared by all parameters. They are in device memory and written before each
@@ -29,6 +41,7 @@ struct DeviceScalars {
   double gradient_scale = 1;
   double first_bias = 1;   ///< 1 - b1^t after t steps
   double second_root = 1;  ///< 1 / sqrt(1 - b2^t)
+  double average_decay = 0;
 };
 
 /// The rates of one parameter, relative to the step's lr; if `now` is null, lr_scale is the rate
@@ -93,6 +106,7 @@ struct MoveCall {
   double factors[2] = {1, 1};  ///< f0 and f1
   const double* squares = nullptr;
   double trust = 1;
+  Follower follower{};
 };
 
 /// average <- keep average + rest (scale value). `scale` is the step's gradient_scale if `now` is
@@ -135,16 +149,28 @@ struct ClipUnitsCall {
   double factor = 0, scale = 1;
 };
 
+/// s <- s min(1, limit / (s sqrt(squares) + margin)), where s is now->gradient_scale.
+struct LimitCall {
+  DeviceScalars* now = nullptr;
+  const double* squares = nullptr;
+  double limit = 1, margin = 0;
+};
+
+/// Calls for several tensors, which a GPU makes together in one launch.
+template <class Call>
+using Calls = std::span<const Call>;
+
 struct UpdateKernels {
-  Kernel<AdamWCall> adamw;
-  Kernel<AverageCall> average;
+  Kernel<Calls<AdamWCall>> adamw;
+  Kernel<Calls<AverageCall>> average;
   Kernel<ClipUnitsCall> clip_units;
   Kernel<ClipValuesCall> clip_values;
-  Kernel<LambCall> lamb;
-  Kernel<LionCall> lion;
-  Kernel<MoveCall> move;
-  Kernel<SgdCall> sgd;
-  Kernel<SquaresCall> squares;
+  Kernel<Calls<LambCall>> lamb;
+  Kernel<LimitCall> limit;
+  Kernel<Calls<LionCall>> lion;
+  Kernel<Calls<MoveCall>> move;
+  Kernel<Calls<SgdCall>> sgd;
+  Kernel<Calls<SquaresCall>> squares;
 };
 
 }  // namespace fovea::ops

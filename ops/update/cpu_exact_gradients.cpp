@@ -42,13 +42,15 @@ void clip_unit(const ClipUnitsCall& c, T* g, const T* p) {
 
 namespace update {
 
-void squares(const SquaresCall& c) {
-  dispatch_float(c.dtype, [&](auto zero) {
-    const auto* const x = static_cast<const decltype(zero)*>(c.x);
-    parallel_for(c.count, kUpdateBlock, [&](std::int64_t begin, std::int64_t end) {
-      c.sums[begin / kUpdateBlock] = sum_of_squares(x + begin, end - begin);
+void squares(const Calls<SquaresCall>& calls) {
+  for (const SquaresCall& c : calls) {
+    dispatch_float(c.dtype, [&](auto zero) {
+      const auto* const x = static_cast<const decltype(zero)*>(c.x);
+      parallel_for(c.count, kUpdateBlock, [&](std::int64_t begin, std::int64_t end) {
+        c.sums[begin / kUpdateBlock] = sum_of_squares(x + begin, end - begin);
+      });
     });
-  });
+  }
 }
 
 void clip_values(const ClipValuesCall& c) {

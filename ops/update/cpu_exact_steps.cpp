@@ -11,7 +11,20 @@ using detail::AdamStep;
 using detail::LionStep;
 using detail::SgdStep;
 
-std::int64_t block_count(std::int64_t count) { return (count + kUpdateBlock - 1) / kUpdateBlock; }
+/// What follows the new parameters p in [begin, end).
+template <class T>
+void follow(const Follower& follower, const StepRates& rates, const T* p, std::int64_t begin,
+            std::int64_t end) {
+  if (follower.average != nullptr) {
+    T* __restrict const average = static_cast<T*>(follower.average);
+    const T* __restrict const value = p;
+    const detail::AverageStep<T> step(rates.now->average_decay);
+    for (std::int64_t i = begin; i < end; ++i) average[i] = step(average[i], value[i]);
+  }
+  if (follower.copy != nullptr) {
+    for (std::int64_t i = begin; i < end; ++i) follower.copy[i] = static_cast<bf16>(p[i]);
+  }
+}
 
 /// The elements [begin, end) of a parameter, its gradient and moments.
 template <class T>
@@ -36,6 +49,19 @@ void for_blocks(DType dtype, std::int64_t count, const F& f) {
     parallel_for(count, kUpdateBlock,
                  [&](std::int64_t begin, std::int64_t end) { f(zero, begin, end); });
   });
+}
+
+/// Calls f(call, range) for each block of each tensor, then what follows it.
+template <class Call, class F>
+void for_ranges(const Calls<Call>& calls, const F& f) {
+  for (const Call& c : calls) {
+    const UpdateArrays& a = c.arrays;
+    for_blocks(a.dtype, a.count, [&](auto zero, std::int64_t begin, std::int64_t end) {
+      const UpdateRange<decltype(zero)> range(a, begin, end);
+      f(c, range);
+      follow(a.follower, c.rates, range.p, begin, end);
+    });
+  }
 }
 
 template <class T>
@@ -78,7 +104,7 @@ void lamb_block(const LambCall& c, const UpdateRange<T>& at) {
   }
   double* const squares = c.squares + at.begin / kUpdateBlock;
   squares[0] = parameter;
-  squares[block_count(c.arrays.count)] = direction;
+  squares[blocks_of(c.arrays.count)] = direction;
 }
 
 /// SGD and Lion: applies step(g, p, m) to each element.
@@ -96,32 +122,36 @@ void momentum_block(const Step& of_element, const UpdateRange<T>& at) {
   }
 }
 
-void adamw(const AdamWCall& c) {
-  for_blocks(c.arrays.dtype, c.arrays.count, [&](auto zero, std::int64_t begin, std::int64_t end) {
-    adamw_block<decltype(zero)>(c, {c.arrays, begin, end});
+void adamw(const Calls<AdamWCall>& calls) {
+  for_ranges(calls, [](const AdamWCall& c, const auto& range) { adamw_block(c, range); });
+}
+
+/// Nothing follows: p changes later, in move().
+void lamb(const Calls<LambCall>& calls) {
+  for (const LambCall& c : calls) {
+    for_blocks(c.arrays.dtype, c.arrays.count,
+               [&](auto zero, std::int64_t begin, std::int64_t end) {
+                 lamb_block<decltype(zero)>(c, {c.arrays, begin, end});
+               });
+  }
+}
+
+void limit(const LimitCall& c) { c.now->gradient_scale = detail::limited(c); }
+
+void lion(const Calls<LionCall>& calls) {
+  for_ranges(calls, []<class T>(const LionCall& c, const UpdateRange<T>& range) {
+    momentum_block(LionStep<T>(c), range);
   });
 }
 
-void lamb(const LambCall& c) {
-  for_blocks(c.arrays.dtype, c.arrays.count, [&](auto zero, std::int64_t begin, std::int64_t end) {
-    lamb_block<decltype(zero)>(c, {c.arrays, begin, end});
-  });
-}
-
-void lion(const LionCall& c) {
-  for_blocks(c.arrays.dtype, c.arrays.count, [&](auto zero, std::int64_t begin, std::int64_t end) {
-    momentum_block<decltype(zero)>(LionStep<decltype(zero)>(c), {c.arrays, begin, end});
-  });
-}
-
-void sgd(const SgdCall& c) {
-  for_blocks(c.arrays.dtype, c.arrays.count, [&](auto zero, std::int64_t begin, std::int64_t end) {
-    momentum_block<decltype(zero)>(SgdStep<decltype(zero)>(c), {c.arrays, begin, end});
+void sgd(const Calls<SgdCall>& calls) {
+  for_ranges(calls, []<class T>(const SgdCall& c, const UpdateRange<T>& range) {
+    momentum_block(SgdStep<T>(c), range);
   });
 }
 
 void move(const MoveCall& c) {
-  const double move_rate = detail::move_rate(c, block_count(c.count));
+  const double move_rate = detail::move_rate(c, blocks_of(c.count));
   const double move_keep = detail::kept(c.rates, c.keep);
   for_blocks(c.dtype, c.count, [&](auto zero, std::int64_t begin, std::int64_t end) {
     using T = decltype(zero);
@@ -129,6 +159,7 @@ void move(const MoveCall& c) {
     const T* __restrict const u = static_cast<const T*>(c.u);
     const T keep = static_cast<T>(move_keep), rate = static_cast<T>(move_rate);
     for (std::int64_t i = begin; i < end; ++i) p[i] = p[i] * keep - rate * u[i];
+    follow(c.follower, c.rates, p, begin, end);
   });
 }
 
@@ -142,15 +173,21 @@ void average(const AverageCall& c) {
   });
 }
 
+template <class Call, void (*one)(const Call&)>
+void each(const Calls<Call>& calls) {
+  for (const Call& call : calls) one(call);
+}
+
 }  // namespace
 
 extern const UpdateKernels update_kernels{.adamw = adamw,
-                                          .average = average,
+                                          .average = each<AverageCall, average>,
                                           .clip_units = update::clip_units,
                                           .clip_values = update::clip_values,
                                           .lamb = lamb,
+                                          .limit = limit,
                                           .lion = lion,
-                                          .move = move,
+                                          .move = each<MoveCall, move>,
                                           .sgd = sgd,
                                           .squares = update::squares};
 

@@ -11,6 +11,13 @@ FOVEA_HD inline double kept(const StepRates& rates, double keep = 1) {
   return keep - rates.lr() * rates.weight_decay;
 }
 
+/// The gradients' scale after a LimitCall; not changed by a norm that is NaN.
+FOVEA_HD inline double limited(const LimitCall& c) {
+  const double scale = c.now->gradient_scale;
+  const double factor = c.limit / (scale * math::sqrt(*c.squares) + c.margin);
+  return factor < 1 ? scale * factor : scale;
+}
+
 /// lr f0 f1 r of a MoveCall, where the sums have `blocks` blocks.
 FOVEA_HD inline double move_rate(const MoveCall& c, std::int64_t blocks) {
   const double rate = c.rates.lr() * c.factors[0] * c.factors[1];
@@ -23,11 +30,13 @@ FOVEA_HD inline double move_rate(const MoveCall& c, std::int64_t blocks) {
   return rate * (first > 0 && second > 0 ? c.trust * math::sqrt(first / second) : 1);
 }
 
-/// The numbers of an AverageCall in the current step.
+/// The numbers of an AverageCall in the current step, or of a Follower.
 template <class T>
 struct AverageStep {
   T keep, rest, scale;
 
+  FOVEA_HD explicit AverageStep(double decay)
+      : keep(static_cast<T>(decay)), rest(static_cast<T>(1 - decay)), scale(1) {}
   FOVEA_HD explicit AverageStep(const AverageCall& c)
       : keep(static_cast<T>(c.decay == nullptr ? c.keep : *c.decay)),
         rest(static_cast<T>(c.decay == nullptr ? c.rest : 1 - *c.decay)),

@@ -1,6 +1,7 @@
 // Gradient norms and clipping. Squares are summed over fixed blocks, and the block sums are added
 // in order, so that a norm does not depend on the number of threads.
 #include <algorithm>
+#include <vector>
 
 #include "engine/copy.h"
 #include "ops/common/rows.h"
@@ -14,23 +15,23 @@ std::int64_t update_block() { return kUpdateBlock; }
 
 Tensor squares_by_block(std::span<const Tensor> tensors) {
   const OpLabel op("sum_of_squares");
-  const auto blocks_of = [](const Tensor& x) {
-    return (x.numel() + kUpdateBlock - 1) / kUpdateBlock;
-  };
   std::int64_t blocks = 0;
   for (const Tensor& x : tensors) {
     detail::require_float(op, x);
     detail::require_one_device(op, {tensors[0], x});
-    blocks += blocks_of(x);
+    blocks += blocks_of(x.numel());
   }
   const Device device = tensors.empty() ? Device{} : tensors[0].device();
   const Tensor sums = empty({blocks}, {DType::f64, device});
   auto* part = reinterpret_cast<double*>(sums.raw());
+  std::vector<Tensor> dense;
+  std::vector<SquaresCall> calls;
   for (const Tensor& x : tensors) {
-    const Tensor dense = detail::detached_contiguous(x);
-    kernels(device).update.squares({dense.dtype(), dense.numel(), dense.raw(), part});
-    part += blocks_of(x);
+    const Tensor& from = dense.emplace_back(detail::detached_contiguous(x));
+    calls.push_back({from.dtype(), from.numel(), from.raw(), part});
+    part += blocks_of(x.numel());
   }
+  kernels(device).update.squares(calls);
   return sums;
 }
 

@@ -7,36 +7,42 @@
 //
 // Sums of squares are taken over fixed blocks, so that they do not depend on threads; they stay on
 // the device. The caller limits the gradient norm to 1.
+#include <vector>
+
 #include "ops/kernels.h"
 #include "ops/update/arrays.h"
 #include "ops/update/call.h"
 
 namespace fovea::ops {
 
-void lamb_(const UpdateTensors& tensors, const UpdateRates& rates, const AdamOptions& options) {
+void lamb_(Updates updates, const AdamOptions& options) {
   const OpLabel op("lamb_");
-  const UpdateArrays arrays = detail::arrays_of(op, tensors, detail::MomentCount::two);
-  const Tensor& p = tensors.parameter;
-  const std::int64_t blocks = (arrays.count + kUpdateBlock - 1) / kUpdateBlock;
-  const Tensor u = empty(p.shape(), p.options());
-  const Tensor squares = empty({2, blocks}, {DType::f64, p.device()});
-  auto* const sums = reinterpret_cast<double*>(squares.raw());
-  const bool adapts = rates.weight_decay != 0;
-
-  const StepRates step = detail::rates_of(op, tensors, rates);
-  const UpdateKernels& run = kernels(p.device()).update;
-  run.lamb({.arrays = arrays,
-            .rates = step,
-            .adam = detail::adam_numbers(op, rates, options),
-            .u = u.raw(),
-            .squares = sums});
-  run.move({.dtype = arrays.dtype,
-            .count = arrays.count,
-            .p = arrays.p,
-            .u = u.raw(),
-            .rates = {step.now, step.lr_scale},
-            .squares = adapts ? sums : nullptr});
-  detail::bump_versions(tensors, detail::MomentCount::two);
+  const UpdateKernels& run = detail::kernels_of(op, updates);
+  std::vector<Tensor> held;  // the directions u, and the sums of squares
+  std::vector<MoveCall> moves;
+  run.lamb(detail::calls_of(
+      op, updates, detail::MomentCount::two,
+      [&](const Update& update, const UpdateArrays& arrays, const StepRates& rates) {
+        const Tensor& p = update.tensors.parameter;
+        const Tensor u = held.emplace_back(empty(p.shape(), p.options()));
+        const Tensor squares =
+            held.emplace_back(empty({2, blocks_of(arrays.count)}, {DType::f64, p.device()}));
+        auto* const sums = reinterpret_cast<double*>(squares.raw());
+        moves.push_back({.dtype = arrays.dtype,
+                         .count = arrays.count,
+                         .p = arrays.p,
+                         .u = u.raw(),
+                         .rates = {rates.now, rates.lr_scale},
+                         .squares = rates.weight_decay != 0 ? sums : nullptr,
+                         .follower = arrays.follower});
+        return LambCall{.arrays = arrays,
+                        .rates = rates,
+                        .adam = detail::adam_numbers(op, update.rates, options),
+                        .u = u.raw(),
+                        .squares = sums};
+      }));
+  run.move(moves);
+  detail::bump_versions(updates, detail::MomentCount::two);
 }
 
 }  // namespace fovea::ops

@@ -6,47 +6,59 @@
 //
 // q = trust |p| / |u|, or 1 if a norm is 0. Tensors with one axis have u = g and q = 1. Sums of
 // squares stay on the device.
+#include <vector>
+
 #include "ops/kernels.h"
 #include "ops/update/arrays.h"
 #include "ops/update/call.h"
 
 namespace fovea::ops {
 
-void lars_(const UpdateTensors& tensors, const UpdateRates& rates, const LarsOptions& options) {
+void lars_(Updates updates, const LarsOptions& options) {
   const OpLabel op("lars_");
-  const UpdateArrays arrays = detail::arrays_of(op, tensors, detail::MomentCount::one);
-  const Tensor& p = tensors.parameter;
-  const bool adapts = p.rank() > 1;
-  const std::int64_t blocks = (arrays.count + kUpdateBlock - 1) / kUpdateBlock;
-  const Tensor u = p.detach().clone();
-  const Tensor squares = empty({2, blocks}, {DType::f64, p.device()});
-  auto* const sums = reinterpret_cast<double*>(squares.raw());
-
-  const StepRates step = detail::rates_of(op, tensors, rates);
-  const UpdateKernels& run = kernels(p.device()).update;
-  run.average({.dtype = arrays.dtype,
-               .count = arrays.count,
-               .average = u.raw(),
-               .value = arrays.g,
-               .keep = adapts ? rates.weight_decay : 0,
-               .rest = 1,
-               .now = step.now});
-  run.squares({arrays.dtype, arrays.count, p.raw(), sums});
-  run.squares({arrays.dtype, arrays.count, u.raw(), sums + blocks});
-  run.move({.dtype = arrays.dtype,
-            .count = arrays.count,
-            .p = arrays.m,
-            .u = u.raw(),
-            .rates = {.lr_scale = -1},
-            .keep = options.momentum,
-            .squares = adapts ? sums : nullptr,
-            .trust = options.trust});
-  run.move({.dtype = arrays.dtype,
-            .count = arrays.count,
-            .p = arrays.p,
-            .u = arrays.m,
-            .rates = {step.now, step.lr_scale}});
-  detail::bump_versions(tensors, detail::MomentCount::one);
+  const UpdateKernels& run = detail::kernels_of(op, updates);
+  std::vector<Tensor> held;  // the u, and the sums of squares
+  std::vector<AverageCall> sums;
+  std::vector<SquaresCall> squares;
+  std::vector<MoveCall> to_moment, to_parameter;
+  for (const auto& [tensors, rates] : updates) {
+    const UpdateArrays arrays = detail::arrays_of(op, tensors, detail::MomentCount::one);
+    const StepRates step = detail::rates_of(op, tensors, rates);
+    const Tensor& p = tensors.parameter;
+    const bool adapts = p.rank() > 1;
+    const std::int64_t blocks = blocks_of(arrays.count);
+    const Tensor u = held.emplace_back(p.detach().clone());
+    const Tensor pairs = held.emplace_back(empty({2, blocks}, {DType::f64, p.device()}));
+    auto* const parts = reinterpret_cast<double*>(pairs.raw());
+    sums.push_back({.dtype = arrays.dtype,
+                    .count = arrays.count,
+                    .average = u.raw(),
+                    .value = arrays.g,
+                    .keep = adapts ? rates.weight_decay : 0,
+                    .rest = 1,
+                    .now = step.now});
+    squares.push_back({arrays.dtype, arrays.count, arrays.p, parts});
+    squares.push_back({arrays.dtype, arrays.count, u.raw(), parts + blocks});
+    to_moment.push_back({.dtype = arrays.dtype,
+                         .count = arrays.count,
+                         .p = arrays.m,
+                         .u = u.raw(),
+                         .rates = {.lr_scale = -1},
+                         .keep = options.momentum,
+                         .squares = adapts ? parts : nullptr,
+                         .trust = options.trust});
+    to_parameter.push_back({.dtype = arrays.dtype,
+                            .count = arrays.count,
+                            .p = arrays.p,
+                            .u = arrays.m,
+                            .rates = {step.now, step.lr_scale},
+                            .follower = arrays.follower});
+  }
+  run.average(sums);
+  run.squares(squares);
+  run.move(to_moment);
+  run.move(to_parameter);
+  detail::bump_versions(updates, detail::MomentCount::one);
 }
 
 }  // namespace fovea::ops

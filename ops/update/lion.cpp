@@ -13,16 +13,19 @@
 
 namespace fovea::ops {
 
-void lion_(const UpdateTensors& tensors, const UpdateRates& rates, const LionOptions& options) {
+void lion_(Updates updates, const LionOptions& options) {
   const OpLabel op("lion_");
-  kernels(tensors.parameter.device())
-      .update.lion({.arrays = detail::arrays_of(op, tensors, detail::MomentCount::one),
-                    .rates = detail::rates_of(op, tensors, rates),
-                    .b1 = options.beta1,
-                    .c1 = 1 - options.beta1,
-                    .b2 = options.beta2,
-                    .c2 = 1 - options.beta2});
-  detail::bump_versions(tensors, detail::MomentCount::one);
+  const UpdateKernels& run = detail::kernels_of(op, updates);
+  run.lion(detail::calls_of(op, updates, detail::MomentCount::one,
+                            [&](const Update&, const UpdateArrays& arrays, const StepRates& rates) {
+                              return LionCall{.arrays = arrays,
+                                              .rates = rates,
+                                              .b1 = options.beta1,
+                                              .c1 = 1 - options.beta1,
+                                              .b2 = options.beta2,
+                                              .c2 = 1 - options.beta2};
+                            }));
+  detail::bump_versions(updates, detail::MomentCount::one);
 }
 
 }  // namespace fovea::ops

@@ -12,6 +12,7 @@
 // the parameter's type; timm's run in bf16, which has no effect on what they are for.
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "ops/arithmetic.h"
 #include "ops/kernels.h"
@@ -36,7 +37,9 @@ constexpr Quintic kSteps[] = {{4.0848, -6.8946, 2.9270},
 Tensor orthogonalise(const Tensor& m, double eps) {
   const bool tall = m.size(0) > m.size(1);  // A is the smaller of the two squares
   Tensor x = tall ? transpose(m, 0, 1).contiguous() : m;
-  x = x * (1 / std::max(std::sqrt(sum_of_squares({&x, 1}).item()), eps));
+  const Tensor norm = sqrt(sum_of_squares({&x, 1}));  // stays on the device
+  const Tensor least = full({}, eps, norm.options()), one = full({}, 1, norm.options());
+  x = mul(x, div(one, maximum(norm, least)).to(x.dtype()));
   for (const Quintic& q : kSteps) {
     const Tensor square = matmul(x, x, {.b = true});
     const Tensor polynomial = square * q.b + matmul(square, square) * q.c;
@@ -47,32 +50,40 @@ Tensor orthogonalise(const Tensor& m, double eps) {
 
 }  // namespace
 
-void muon_(const UpdateTensors& tensors, const UpdateRates& rates, const MuonOptions& options) {
+void muon_(Updates updates, const MuonOptions& options) {
   const OpLabel op("muon_");
-  const UpdateArrays arrays = detail::arrays_of(op, tensors, detail::MomentCount::one);
-  const Tensor& m = tensors.m;
-  check(m.rank() >= 2 && arrays.count > 0, "muon_: got a parameter ", m.shape(),
-        ", expected a matrix or filters");
-  const StepRates step = detail::rates_of(op, tensors, rates);
-  kernels(m.device())
-      .update.average({.dtype = arrays.dtype,
-                       .count = arrays.count,
-                       .average = arrays.m,
-                       .value = arrays.g,
-                       .keep = options.momentum,
-                       .rest = 1 - options.momentum,
-                       .now = step.now});
-  const std::int64_t rows = m.size(0), columns = arrays.count / rows;
-  const Tensor direction = orthogonalise(reshape(m, {rows, columns}), options.eps).contiguous();
-  const auto longer = static_cast<double>(std::max(rows, columns));
-  kernels(m.device())
-      .update.move({.dtype = arrays.dtype,
-                    .count = arrays.count,
-                    .p = arrays.p,
-                    .u = direction.raw(),
-                    .rates = step,
-                    .factors = {0.2, std::sqrt(longer)}});
-  detail::bump_versions(tensors, detail::MomentCount::one);
+  const UpdateKernels& run = detail::kernels_of(op, updates);
+  const auto momenta = detail::calls_of(
+      op, updates, detail::MomentCount::one,
+      [&](const Update& u, const UpdateArrays& arrays, const StepRates& rates) {
+        check(u.tensors.m.rank() >= 2 && arrays.count > 0, "muon_: got a parameter ",
+              u.tensors.m.shape(), ", expected a matrix or filters");
+        return AverageCall{.dtype = arrays.dtype,
+                           .count = arrays.count,
+                           .average = arrays.m,
+                           .value = arrays.g,
+                           .keep = options.momentum,
+                           .rest = 1 - options.momentum,
+                           .now = rates.now};
+      });
+  run.average(momenta);
+  std::vector<Tensor> directions;
+  run.move(detail::calls_of(
+      op, updates, detail::MomentCount::one,
+      [&](const Update& u, const UpdateArrays& arrays, const StepRates& rates) {
+        const Tensor& m = u.tensors.m;
+        const std::int64_t rows = m.size(0), columns = arrays.count / rows;
+        directions.push_back(orthogonalise(reshape(m, {rows, columns}), options.eps).contiguous());
+        const auto longer = static_cast<double>(std::max(rows, columns));
+        return MoveCall{.dtype = arrays.dtype,
+                        .count = arrays.count,
+                        .p = arrays.p,
+                        .u = directions.back().raw(),
+                        .rates = rates,
+                        .factors = {0.2, std::sqrt(longer)},
+                        .follower = arrays.follower};
+      }));
+  detail::bump_versions(updates, detail::MomentCount::one);
 }
 
 }  // namespace fovea::ops

@@ -10,17 +10,20 @@
 
 namespace fovea::ops {
 
-void sgd_(const UpdateTensors& tensors, const UpdateRates& rates, const SgdOptions& options) {
+void sgd_(Updates updates, const SgdOptions& options) {
   const OpLabel op("sgd_");
   const bool nesterov = options.nesterov;
+  const UpdateKernels& run = detail::kernels_of(op, updates);
   // m is 0 before the first step, so there momentum m + g = g.
-  kernels(tensors.parameter.device())
-      .update.sgd({.arrays = detail::arrays_of(op, tensors, detail::MomentCount::one),
-                   .rates = detail::rates_of(op, tensors, rates),
-                   .momentum = options.momentum,
-                   .g_part = nesterov ? 1.0 : 0.0,
-                   .m_part = nesterov ? options.momentum : 1.0});
-  detail::bump_versions(tensors, detail::MomentCount::one);
+  run.sgd(detail::calls_of(op, updates, detail::MomentCount::one,
+                           [&](const Update&, const UpdateArrays& arrays, const StepRates& rates) {
+                             return SgdCall{.arrays = arrays,
+                                            .rates = rates,
+                                            .momentum = options.momentum,
+                                            .g_part = nesterov ? 1.0 : 0.0,
+                                            .m_part = nesterov ? options.momentum : 1.0};
+                           }));
+  detail::bump_versions(updates, detail::MomentCount::one);
 }
 
 }  // namespace fovea::ops

@@ -1,27 +1,70 @@
-// Optimizer steps, moving averages and clipping on CUDA. Sums of squares use the same blocks as on
-// the CPU; one thread block adds each in a fixed order.
+// Optimizer steps, moving averages and clipping on CUDA, of all tensors in one launch. Sums of
+// squares use the same blocks as on the CPU; one thread block adds each in a fixed order.
+#include <vector>
+
+#include "engine/cuda/call_list.cuh"
 #include "ops/common/cuda/block_reduce.cuh"
+#include "ops/common/cuda/row_items.cuh"
 #include "ops/update/formulas.h"
 
 namespace fovea::ops::cuda {
 
+using fovea::cuda::are_aligned;
 using fovea::cuda::blocks_for;
+using fovea::cuda::CallList;
+using fovea::cuda::for_lists;
 using fovea::cuda::grid_thread;
 using fovea::cuda::grid_threads;
+using fovea::cuda::SharedParameter;
 
 inline constexpr unsigned kUpdateThreads = 256;
+inline constexpr std::int64_t kChunk = 4096;  ///< elements of one tensor that a block updates
+inline constexpr int kAtOnce = 8;             ///< adjacent elements that a thread updates at once
 
-/// Calls step(i) for every element, where step is Step(call): it reads the step's scalars.
+struct SizedCall {
+  DType dtype;
+  std::int64_t count;
+};
+struct SizeOf {
+  template <class Call>
+  FOVEA_HD SizedCall operator()(const Call& c) const {
+    if constexpr (requires { c.arrays; }) {
+      return {c.arrays.dtype, c.arrays.count};
+    } else {
+      return {c.dtype, c.count};
+    }
+  }
+};
+
+/// Calls step.update<n>(i), which changes the elements i, ..., i + n - 1, for each element of the
+/// block's chunk; step is Step(call) and reads the step's scalars.
 template <class Step, class Call>
-__global__ void each_kernel(const __grid_constant__ Call call, std::int64_t count) {
+__global__ void each_kernel(const __grid_constant__ SharedParameter<CallList<Call>> list) {
+  const int index = list->call_of(blockIdx.x);
+  const Call& call = list->calls[index];
   const Step step(call);
-  for (std::int64_t i = grid_thread(); i < count; i += grid_threads()) step(i);
+  const std::int64_t begin = static_cast<std::int64_t>(blockIdx.x - list->starts[index]) * kChunk;
+  const std::int64_t count = SizeOf{}(call).count;
+  const std::int64_t end = begin + kChunk < count ? begin + kChunk : count;
+  const std::int64_t whole = step.is_aligned() ? end - (end - begin) % kAtOnce : begin;
+  for (std::int64_t i = begin + kAtOnce * threadIdx.x; i < whole; i += kAtOnce * kUpdateThreads) {
+    step.template update<kAtOnce>(i);
+  }
+  for (std::int64_t i = whole + threadIdx.x; i < end; i += kUpdateThreads) {
+    step.template update<1>(i);
+  }
 }
-template <class Step, class Call>
-void for_each_element(const Call& call, std::int64_t count) {
-  if (count == 0) return;
-  launch(current_stream(), each_kernel<Step, Call>, blocks_for(count, kUpdateThreads),
-         kUpdateThreads, 0, call, count);
+/// Step is Steps<T> of the calls' type T.
+template <template <class> class Steps, class Call>
+void for_each_element(Calls<Call> calls) {
+  const auto run = [&](auto zero) {
+    for_lists(calls, kChunk, dtype_of<decltype(zero)>, SizeOf{}, [](const CallList<Call>& list) {
+      launch(current_stream(), each_kernel<Steps<decltype(zero)>, Call>, list.blocks(),
+             kUpdateThreads, 0, list);
+    });
+  };
+  run(float{});
+  run(double{});
 }
 
 template <class T>
@@ -34,25 +77,67 @@ struct Arrays {
         m(static_cast<T*>(a.m)),
         v(static_cast<T*>(a.v)),
         g(static_cast<const T*>(a.g)) {}
+
+  [[nodiscard]] __device__ bool is_aligned() const { return are_aligned({p, m, v, g}); }
+};
+
+/// Writes new values of a parameter and what follows them.
+template <class T>
+struct Writer {
+  T* p;
+  T* average;
+  bf16* copy;
+  detail::AverageStep<T> step;
+
+  __device__ Writer(void* parameter, const Follower& follower, const StepRates& rates)
+      : p(static_cast<T*>(parameter)),
+        average(static_cast<T*>(follower.average)),
+        copy(follower.copy),
+        step(average == nullptr ? 0 : rates.now->average_decay) {}
+  [[nodiscard]] __device__ bool is_aligned() const { return are_aligned({p, average, copy}); }
+
+  template <int N>
+  __device__ void write(std::int64_t i, const Items<N, T>& values) const {
+    values.store(p + i);
+    if (average != nullptr) {
+      auto averages = Items<N, T>::load(average + i);
+      for (int k = 0; k < N; ++k) averages.v[k] = step(averages.v[k], values.v[k]);
+      averages.store(average + i);
+    }
+    if (copy != nullptr) {
+      Items<N, bf16> rounded;
+      for (int k = 0; k < N; ++k) rounded.v[k] = static_cast<bf16>(values.v[k]);
+      rounded.store(copy + i);
+    }
+  }
 };
 
 template <class T>
 struct AdamWElement {
   Arrays<T> at;
+  Writer<T> to;
   detail::AdamStep<T> adam;
   T keep;
 
   __device__ explicit AdamWElement(const AdamWCall& c)
       : at(c.arrays),
+        to(c.arrays.p, c.arrays.follower, c.rates),
         adam(c.adam, *c.rates.now, c.rates.lr()),
         keep(static_cast<T>(detail::kept(c.rates))) {}
+  [[nodiscard]] __device__ bool is_aligned() const { return at.is_aligned() && to.is_aligned(); }
 
-  __device__ void operator()(std::int64_t i) const {
-    T m = at.m[i], v = at.v[i];
-    const T direction = adam(at.g[i], m, v);
-    at.m[i] = m;
-    at.v[i] = v;
-    at.p[i] = at.p[i] * keep - direction;
+  template <int N>
+  __device__ void update(std::int64_t i) const {
+    const auto g = Items<N, T>::load(at.g + i);
+    auto p = Items<N, T>::load(at.p + i), m = Items<N, T>::load(at.m + i),
+         v = Items<N, T>::load(at.v + i);
+    for (int k = 0; k < N; ++k) {
+      const T direction = adam(g.v[k], m.v[k], v.v[k]);
+      p.v[k] = p.v[k] * keep - direction;
+    }
+    m.store(at.m + i);
+    v.store(at.v + i);
+    to.write(i, p);
   }
 };
 
@@ -68,12 +153,19 @@ struct LambElement {
         adam(c.adam, *c.rates.now, 1),
         decay(static_cast<T>(c.rates.weight_decay)),
         u(static_cast<T*>(c.u)) {}
+  [[nodiscard]] __device__ bool is_aligned() const { return at.is_aligned() && are_aligned({u}); }
 
-  __device__ void operator()(std::int64_t i) const {
-    T m = at.m[i], v = at.v[i];
-    u[i] = adam(at.g[i], m, v) + decay * at.p[i];
-    at.m[i] = m;
-    at.v[i] = v;
+  template <int N>
+  __device__ void update(std::int64_t i) const {
+    const auto g = Items<N, T>::load(at.g + i), p = Items<N, T>::load(at.p + i);
+    auto m = Items<N, T>::load(at.m + i), v = Items<N, T>::load(at.v + i);
+    Items<N, T> direction;
+    for (int k = 0; k < N; ++k) {
+      direction.v[k] = adam(g.v[k], m.v[k], v.v[k]) + decay * p.v[k];
+    }
+    direction.store(u + i);
+    m.store(at.m + i);
+    v.store(at.v + i);
   }
 };
 
@@ -81,16 +173,48 @@ struct LambElement {
 template <class T, class Step>
 struct MomentumElement {
   Arrays<T> at;
+  Writer<T> to;
   Step step;
 
   template <class Call>
-  __device__ explicit MomentumElement(const Call& c) : at(c.arrays), step(c) {}
+  __device__ explicit MomentumElement(const Call& c)
+      : at(c.arrays), to(c.arrays.p, c.arrays.follower, c.rates), step(c) {}
+  [[nodiscard]] __device__ bool is_aligned() const { return at.is_aligned() && to.is_aligned(); }
 
-  __device__ void operator()(std::int64_t i) const {
-    T p = at.p[i], m = at.m[i];
-    step(at.g[i], p, m);
-    at.p[i] = p;
-    at.m[i] = m;
+  template <int N>
+  __device__ void update(std::int64_t i) const {
+    const auto g = Items<N, T>::load(at.g + i);
+    auto p = Items<N, T>::load(at.p + i), m = Items<N, T>::load(at.m + i);
+    for (int k = 0; k < N; ++k) step(g.v[k], p.v[k], m.v[k]);
+    m.store(at.m + i);
+    to.write(i, p);
+  }
+};
+template <class T>
+using SgdElement = MomentumElement<T, detail::SgdStep<T>>;
+template <class T>
+using LionElement = MomentumElement<T, detail::LionStep<T>>;
+
+/// Each thread adds the few sums by itself.
+template <class T>
+struct MoveElement {
+  const T* u;
+  Writer<T> to;
+  T keep, rate;
+
+  __device__ explicit MoveElement(const MoveCall& c)
+      : u(static_cast<const T*>(c.u)),
+        to(c.p, c.follower, c.rates),
+        keep(static_cast<T>(detail::kept(c.rates, c.keep))),
+        rate(static_cast<T>(detail::move_rate(c, blocks_of(c.count)))) {}
+  [[nodiscard]] __device__ bool is_aligned() const { return are_aligned({u}) && to.is_aligned(); }
+
+  template <int N>
+  __device__ void update(std::int64_t i) const {
+    const auto from = Items<N, T>::load(u + i);
+    auto p = Items<N, T>::load(to.p + i);
+    for (int k = 0; k < N; ++k) p.v[k] = p.v[k] * keep - rate * from.v[k];
+    to.write(i, p);
   }
 };
 
@@ -102,23 +226,26 @@ struct AverageElement {
 
   __device__ explicit AverageElement(const AverageCall& c)
       : average(static_cast<T*>(c.average)), value(static_cast<const T*>(c.value)), step(c) {}
+  [[nodiscard]] __device__ bool is_aligned() const { return are_aligned({average, value}); }
 
-  __device__ void operator()(std::int64_t i) const { average[i] = step(average[i], value[i]); }
+  template <int N>
+  __device__ void update(std::int64_t i) const {
+    const auto from = Items<N, T>::load(value + i);
+    auto to = Items<N, T>::load(average + i);
+    for (int k = 0; k < N; ++k) to.v[k] = step(to.v[k], from.v[k]);
+    to.store(average + i);
+  }
 };
 
 template <class T>
-struct ClipElement {
-  T* g;
-  T bound;
-
-  __device__ explicit ClipElement(const ClipValuesCall& c)
-      : g(static_cast<T*>(c.g)), bound(static_cast<T>(c.limit)) {}
-
-  __device__ void operator()(std::int64_t i) const {
+__global__ void clip_values_kernel(ClipValuesCall c) {
+  auto* const g = static_cast<T*>(c.g);
+  const T bound = static_cast<T>(c.limit);
+  for (std::int64_t i = grid_thread(); i < c.count; i += grid_threads()) {
     const T x = g[i];
     g[i] = x < -bound ? -bound : (x > bound ? bound : x);  // NaN stays NaN
   }
-};
+}
 
 /// Sums the squares of the elements [begin, end) of x over the block; every thread receives the
 /// sum.
@@ -132,35 +259,20 @@ __device__ double block_sum_of_squares(const T* x, std::int64_t begin, std::int6
   return block_reduce(sum, SumOf{});
 }
 
-/// sums[block], one thread block per kUpdateBlock elements.
+/// One thread block per kUpdateBlock elements.
 template <class T>
-__global__ void squares_kernel(double* sums, const T* x, std::int64_t count) {
-  const std::int64_t begin = static_cast<std::int64_t>(blockIdx.x) * kUpdateBlock;
-  const std::int64_t end = begin + kUpdateBlock < count ? begin + kUpdateBlock : count;
-  const double sum = block_sum_of_squares(x, begin, end);
-  if (threadIdx.x == 0) sums[blockIdx.x] = sum;
-}
-inline std::int64_t block_count(std::int64_t count) {
-  return (count + kUpdateBlock - 1) / kUpdateBlock;
-}
-template <class T>
-void sum_squares(double* sums, const T* x, std::int64_t count) {
-  if (count == 0) return;
-  launch(current_stream(), squares_kernel<T>, static_cast<unsigned>(block_count(count)), kRowBlock,
-         kRowWarps * sizeof(double), sums, x, count);
+__global__ void squares_kernel(
+    const __grid_constant__ SharedParameter<CallList<SquaresCall>> list) {
+  const int index = list->call_of(blockIdx.x);
+  const SquaresCall& c = list->calls[index];
+  const std::int64_t block = blockIdx.x - list->starts[index];
+  const std::int64_t begin = block * kUpdateBlock;
+  const std::int64_t end = begin + kUpdateBlock < c.count ? begin + kUpdateBlock : c.count;
+  const double sum = block_sum_of_squares(static_cast<const T*>(c.x), begin, end);
+  if (threadIdx.x == 0) c.sums[block] = sum;
 }
 
-/// Each thread adds the few sums by itself.
-template <class T>
-__global__ void move_kernel(MoveCall c, std::int64_t blocks) {
-  auto* const p = static_cast<T*>(c.p);
-  const auto* const u = static_cast<const T*>(c.u);
-  const T keep = static_cast<T>(detail::kept(c.rates, c.keep));
-  const T rate = static_cast<T>(detail::move_rate(c, blocks));
-  for (std::int64_t i = grid_thread(); i < c.count; i += grid_threads()) {
-    p[i] = p[i] * keep - rate * u[i];
-  }
-}
+__global__ void limit_kernel(LimitCall c) { c.now->gradient_scale = detail::limited(c); }
 
 /// One thread block per unit.
 template <class T>
@@ -177,58 +289,44 @@ __global__ void clip_units_kernel(ClipUnitsCall c) {
   for (std::int64_t i = threadIdx.x; i < c.length; i += kRowBlock) g[i] *= shrink;
 }
 
-inline void adamw(const AdamWCall& c) {
-  dispatch_wide(c.arrays.dtype, [&](auto zero) {
-    for_each_element<AdamWElement<decltype(zero)>>(c, c.arrays.count);
-  });
-}
+inline void adamw(const Calls<AdamWCall>& calls) { for_each_element<AdamWElement>(calls); }
+inline void average(const Calls<AverageCall>& calls) { for_each_element<AverageElement>(calls); }
+inline void lion(const Calls<LionCall>& calls) { for_each_element<LionElement>(calls); }
+inline void move(const Calls<MoveCall>& calls) { for_each_element<MoveElement>(calls); }
+inline void sgd(const Calls<SgdCall>& calls) { for_each_element<SgdElement>(calls); }
 
-inline void lamb(const LambCall& c) {
-  dispatch_wide(c.arrays.dtype, [&](auto zero) {
+inline void squares(const Calls<SquaresCall>& calls) {
+  const auto run = [&](auto zero) {
     using T = decltype(zero);
-    for_each_element<LambElement<T>>(c, c.arrays.count);
-    sum_squares(c.squares, static_cast<const T*>(c.arrays.p), c.arrays.count);
-    sum_squares(c.squares + block_count(c.arrays.count), static_cast<const T*>(c.u),
-                c.arrays.count);
-  });
+    for_lists(calls, kUpdateBlock, dtype_of<T>, SizeOf{}, [](const CallList<SquaresCall>& list) {
+      launch(current_stream(), squares_kernel<T>, list.blocks(), kRowBlock,
+             kRowWarps * sizeof(double), list);
+    });
+  };
+  run(float{});
+  run(double{});
+  run(bf16{});
 }
 
-inline void lion(const LionCall& c) {
-  dispatch_wide(c.arrays.dtype, [&](auto zero) {
-    using T = decltype(zero);
-    for_each_element<MomentumElement<T, detail::LionStep<T>>>(c, c.arrays.count);
-  });
+inline void lamb(const Calls<LambCall>& calls) {
+  for_each_element<LambElement>(calls);
+  std::vector<SquaresCall> sums;
+  for (const LambCall& c : calls) {
+    const auto [dtype, count] = SizeOf{}(c);
+    sums.push_back({dtype, count, c.arrays.p, c.squares});
+    sums.push_back({dtype, count, c.u, c.squares + blocks_of(count)});
+  }
+  squares(sums);
 }
 
-inline void sgd(const SgdCall& c) {
-  dispatch_wide(c.arrays.dtype, [&](auto zero) {
-    using T = decltype(zero);
-    for_each_element<MomentumElement<T, detail::SgdStep<T>>>(c, c.arrays.count);
-  });
-}
-
-inline void move(const MoveCall& c) {
-  if (c.count == 0) return;
-  dispatch_wide(c.dtype, [&](auto zero) {
-    launch(current_stream(), move_kernel<decltype(zero)>, blocks_for(c.count, kUpdateThreads),
-           kUpdateThreads, 0, c, block_count(c.count));
-  });
-}
-
-inline void average(const AverageCall& c) {
-  dispatch_wide(c.dtype,
-                [&](auto zero) { for_each_element<AverageElement<decltype(zero)>>(c, c.count); });
-}
-
-inline void squares(const SquaresCall& c) {
-  dispatch_float(c.dtype, [&](auto zero) {
-    sum_squares(c.sums, static_cast<const decltype(zero)*>(c.x), c.count);
-  });
-}
+inline void limit(const LimitCall& c) { launch(current_stream(), limit_kernel, 1, 1, 0, c); }
 
 inline void clip_values(const ClipValuesCall& c) {
-  dispatch_wide(c.dtype,
-                [&](auto zero) { for_each_element<ClipElement<decltype(zero)>>(c, c.count); });
+  if (c.count == 0) return;
+  dispatch_wide(c.dtype, [&](auto zero) {
+    launch(current_stream(), clip_values_kernel<decltype(zero)>,
+           blocks_for(c.count, kUpdateThreads), kUpdateThreads, 0, c);
+  });
 }
 
 inline void clip_units(const ClipUnitsCall& c) {
@@ -244,6 +342,7 @@ extern const UpdateKernels update_kernels{.adamw = adamw,
                                           .clip_units = clip_units,
                                           .clip_values = clip_values,
                                           .lamb = lamb,
+                                          .limit = limit,
                                           .lion = lion,
                                           .move = move,
                                           .sgd = sgd,

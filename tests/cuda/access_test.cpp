@@ -70,10 +70,16 @@ TEST_CASE("kernels that go along rows read and write 16 bytes at a time") {
                {"softmax_forward_kernel", "softmax_backward_kernel"});
     check_rows(counted(dtype, {rows, {192}, {192}},
                        [](const auto& x) { return ops::layer_norm(x[0], x[1], x[2]); }),
-               {"layer_norm_kernel", "layer_norm_dx_kernel", "layer_norm_sums_kernel"});
+               {"layer_norm_kernel", "layer_norm_grad_kernel"});
     check_rows(
         counted(dtype, {rows, {192}}, [](const auto& x) { return ops::rms_norm(x[0], x[1]); }),
-        {"layer_norm_kernel", "layer_norm_dx_kernel", "layer_norm_sums_kernel"});
+        {"layer_norm_kernel", "layer_norm_grad_kernel"});
+    check_rows(counted(dtype, {{3, 1200}, {1200}, {1200}},
+                       [](const auto& x) { return ops::layer_norm(x[0], x[1], x[2]); }),
+               {"layer_norm_kernel", "layer_norm_dx_kernel", "layer_norm_sums_kernel"});
+    check_rows(counted(dtype, {rows, {64, 192}, {64}},
+                       [](const auto& x) { return ops::linear(x[0], x[1], x[2], {}); }),
+               {"strided_runs_kernel"});
     check_rows(counted(dtype, {rows}, [](const auto& x) { return ops::l1_normalize(x[0], -1); }),
                {"l1_normalize_kernel", "l1_normalize_grad_kernel"});
     check_rows(counted(dtype, {{2, 3, 32, 32}, {3}, {3}},
@@ -84,6 +90,17 @@ TEST_CASE("kernels that go along rows read and write 16 bytes at a time") {
                {"runs_kernel"});
     check_rows(counted(dtype, {rows}, [](const auto& x) { return ops::amax(x[0], {-1}); }),
                {"runs_kernel"});
+  }
+}
+
+TEST_CASE("elementwise kernels on contiguous tensors read and write 16 bytes at a time") {
+  const Shape rows{24, 192};
+  for (const DType dtype : {DType::f64, DType::f32, DType::bf16}) {
+    CAPTURE(std::string(to_string(dtype)));
+    const DType other = dtype == DType::bf16 ? DType::f32 : DType::bf16;
+    const auto all =
+        counted(dtype, {rows}, [other](const auto& x) { return ops::mul(x[0], x[0]).to(other); });
+    check_rows(all, {"map_items_kernel", "copy_items_kernel", "add_items_kernel"});
   }
 }
 

@@ -105,6 +105,11 @@ __global__ void uses_static_shared(float* out) {
   __syncthreads();
   out[threadIdx.x] = a[63 - threadIdx.x] + static_cast<float>(b[63 - threadIdx.x]);
 }
+struct TooLarge {
+  char bytes[std::size_t{32} << 10];
+};
+__global__ void takes_too_much(TooLarge) {}
+
 __global__ void too_much_static_shared(float* out) {
   out[threadIdx.x] = static_shared<float, 20000, Tag>()[0];
 }
@@ -183,6 +188,11 @@ TEST_CASE("atomic updates meet each other, and nothing else") {
   check_clean(counts_up, 4, 64, 0, data_of<unsigned>(count));
   check_found("no barrier lies between", counts_and_reads, 1, 64, 0, data_of<unsigned>(count),
               data_of<unsigned>(count) + 1);
+}
+
+TEST_CASE("parameters are limited") {
+  check_found("32768 bytes of parameters, at most 32764 are possible", takes_too_much, 1, 1, 0,
+              TooLarge{});
 }
 
 TEST_CASE("shared memory is limited, and more than 48 KB is asked for") {

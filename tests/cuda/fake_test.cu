@@ -297,7 +297,8 @@ TEST_CASE("a captured step is repeated with other rates, steps and random number
       return {.lr = 0.1 * static_cast<double>(i + 1), .step = i + 1, .beta1 = 0.9, .beta2 = 0.99};
     }
     void ask() {
-      ops::adamw_(weights, {.now = now, .weight_decay = 0.1}, {0.9, 0.99, 1e-8});
+      const ops::Update update{weights, {.now = now, .weight_decay = 0.1}};
+      ops::adamw_({&update, 1}, {0.9, 0.99, 1e-8});
       y = ops::dropout(x, 0.5, {7, 1, step});
     }
     void write(std::int64_t i) {

@@ -156,6 +156,12 @@ TEST_CASE("the host waits for the device when a loss is shown, and not between")
   CHECK(waits_of([](TrainConfig&) {}) == 0);
   CHECK(waits_of([](TrainConfig& c) { c.step.clip.limit = 0.05; }) == 0);
   CHECK(waits_of([](TrainConfig& c) { c.step.optimizer.kind = OptimizerKind::lamb; }) == 0);
+  CHECK(waits_of([](TrainConfig& c) {
+          c.model.name = "vit_tiny_patch16_32";
+          for (const char* const key : {"depth", "num_heads"}) c.model.settings[key] = "1";
+          c.model.settings["embed_dim"] = "8";
+          c.step.optimizer.kind = OptimizerKind::muon;
+        }) == 0);
   CHECK(waits_of([](TrainConfig& c) { c.step.guard.skip_nonfinite = true; }) > 0);
 }
 

@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <optional>
 
 #include "engine/base/error.h"
 #include "engine/parallel.h"
@@ -31,12 +32,18 @@ template <class F>
 void for_each_optimizer(const F& f) {
   using Tensors = ops::UpdateTensors;
   using Rates = ops::UpdateRates;
-  f([](const Tensors& t, const Rates& rates) { ops::adamw_(t, rates, {0.9, 0.99, 1e-8}); });
-  f([](const Tensors& t, const Rates& rates) { ops::lamb_(t, rates, {0.9, 0.99, 1e-6}); });
-  f([](const Tensors& t, const Rates& rates) { ops::lars_(t, rates, {0.9, 0.001}); });
-  f([](const Tensors& t, const Rates& rates) { ops::lion_(t, rates, {0.9, 0.99}); });
-  f([](const Tensors& t, const Rates& rates) { ops::sgd_(t, rates, {0.9, true}); });
-  f([](const Tensors& t, const Rates& rates) { ops::muon_(t, rates, {0.95, 1e-7}); });
+  const auto one = [&](const auto& step) {
+    f([step](const Tensors& t, const Rates& rates) {
+      const ops::Update update{t, rates};
+      step(ops::Updates(&update, 1));
+    });
+  };
+  one([](ops::Updates updates) { ops::adamw_(updates, {0.9, 0.99, 1e-8}); });
+  one([](ops::Updates updates) { ops::lamb_(updates, {0.9, 0.99, 1e-6}); });
+  one([](ops::Updates updates) { ops::lars_(updates, {0.9, 0.001}); });
+  one([](ops::Updates updates) { ops::lion_(updates, {0.9, 0.99}); });
+  one([](ops::Updates updates) { ops::sgd_(updates, {0.9, true}); });
+  one([](ops::Updates updates) { ops::muon_(updates, {0.95, 1e-7}); });
 }
 
 /// Calls f with one step of each: step(tensors).
@@ -85,10 +92,26 @@ TEST_CASE("rates, the gradients' scale and the step are read where the kernels r
   });
 }
 
+TEST_CASE("a norm is limited by the scale of its gradients") {
+  // |g| = 5 and scale 0.5: a limit of 2 makes it 0.4, a limit of 3 leaves it.
+  const Tensor squares = full({}, 25, kF64);
+  const auto moved_by = [&](std::optional<double> limit, double scale) {
+    const ops::Update update{{zeros({1}, kF64), ones({1}, kF64), zeros({1}, kF64), {}},
+                             {.now = {{}, {.lr = 1, .gradient_scale = scale}}}};
+    if (limit) update.rates.now.limit_norm(squares, *limit);
+    ops::sgd_({&update, 1}, {});
+    return -update.tensors.parameter.at(0);
+  };
+  CHECK(moved_by({}, 0.5) == 0.5);
+  CHECK(moved_by(3, 0.5) == 0.5);
+  CHECK(moved_by(2, 0.5) == doctest::Approx(0.4).epsilon(1e-15));
+  CHECK(moved_by(2, 1) == doctest::Approx(0.4).epsilon(1e-15));
+}
+
 TEST_CASE("the betas are those that the step's numbers were written for") {
-  const ops::UpdateTensors t = tensors_of({4});
-  const ops::UpdateRates rates{.now = {{}, {.lr = 0.1, .beta1 = 0.9, .beta2 = 0.99}}};
-  CHECK_THROWS_WITH_AS(ops::adamw_(t, rates, {0.9, 0.999, 1e-8}),
+  const ops::Update update{tensors_of({4}),
+                           {.now = {{}, {.lr = 0.1, .beta1 = 0.9, .beta2 = 0.99}}}};
+  CHECK_THROWS_WITH_AS(ops::adamw_({&update, 1}, {0.9, 0.999, 1e-8}),
                        "adamw_: got betas 0.9 and 0.999, expected the step's betas, 0.9 and 0.99",
                        Error);
 }
@@ -106,21 +129,24 @@ TEST_CASE("tensors that do not fit each other are refused") {
     CHECK_THROWS_AS(step(t), Error);
     CHECK_THROWS_AS(step(tensors_of({4, 6}, {DType::bf16, {}})), Error);
   });
-  const ops::UpdateTensors scalars = tensors_of({});
-  CHECK_THROWS_AS(ops::muon_(scalars, {.now = {{}, {}}}, {}), Error);
-  CHECK_THROWS_AS(ops::average_(zeros({3}), zeros({4}), scalar(0.5, kF64)), Error);
-  CHECK_THROWS_AS(ops::average_(zeros({3}), zeros({3}), scalar(0.5)), Error);
+  const ops::Update scalars{tensors_of({}), {.now = {{}, {}}}};
+  CHECK_THROWS_AS(ops::muon_({&scalars, 1}, {}), Error);
+  CHECK_THROWS_AS(ops::adamw_({}, {}), Error);
+  const ops::Average unequal{zeros({3}), zeros({4})}, equal{zeros({3}), zeros({3})};
+  CHECK_THROWS_AS(ops::average_({&unequal, 1}, scalar(0.5, kF64)), Error);
+  CHECK_THROWS_AS(ops::average_({&equal, 1}, scalar(0.5)), Error);
   CHECK_THROWS_AS((void)ops::sum_of_squares(std::vector{zeros({3}, {DType::i64, {}})}), Error);
 }
 
 TEST_CASE("LAMB's step is lr |p| long where it decays, and as Adam's elsewhere") {
   // One step from zero moments with eps 0: u = sign(g) + wd p.
   const auto step_of = [](double weight_decay) {
-    const ops::UpdateTensors t{from_values({2}, {3, 4}, kF64), from_values({2}, {2, -1}, kF64),
-                               zeros({2}, kF64), zeros({2}, kF64)};
     const ops::StepScalars numbers{.lr = 0.1, .beta1 = 0.9, .beta2 = 0.99};
-    ops::lamb_(t, {.now = {{}, numbers}, .weight_decay = weight_decay}, {0.9, 0.99, 0});
-    return t.parameter.to_vector();
+    const ops::Update update{{from_values({2}, {3, 4}, kF64), from_values({2}, {2, -1}, kF64),
+                              zeros({2}, kF64), zeros({2}, kF64)},
+                             {.now = {{}, numbers}, .weight_decay = weight_decay}};
+    ops::lamb_({&update, 1}, {0.9, 0.99, 0});
+    return update.tensors.parameter.to_vector();
   };
   const std::vector<double> plain = step_of(0), decayed = step_of(0.5);
   CHECK(plain[0] == doctest::Approx(2.9).epsilon(1e-12));

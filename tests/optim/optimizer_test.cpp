@@ -39,7 +39,7 @@ void run_three_steps(OptimizedPair& f, const OptimizerOptions& options, double s
     for (const Tensor& p : {f.w, f.b}) {
       p.set_grad(from_values({3}, {g[0] / scale, g[1] / scale, g[2] / scale}, p.options()));
     }
-    optimizer.step(0.1, scale);
+    optimizer.step(0.1, {scale});
   }
   CHECK(optimizer.steps_done() == 3);
 }
@@ -148,7 +148,7 @@ TEST_CASE("LARS steps in proportion to a matrix's length, and as momentum with v
         values[t][i] -= 0.1 * momenta[t][i];
       }
     }
-    optimizer.step(0.1, 0.5);
+    optimizer.step(0.1, {0.5});
   }
   for (std::size_t t = 0; t < 3; ++t) check_values(tensors[t], values[t], 1e-12);
 }
@@ -211,6 +211,27 @@ TEST_CASE("a parameter without a gradient stays, and its version with it") {
   check_values(f.b, {1, -0.5, 2}, 1e-15);
 }
 
+TEST_CASE("an update writes the bf16 copies that products have read") {
+  for (const OptimizerKind kind : {OptimizerKind::adamw, OptimizerKind::sgd, OptimizerKind::lamb,
+                                   OptimizerKind::lars, OptimizerKind::lion, OptimizerKind::muon}) {
+    CAPTURE(std::string(name_of(kind)));
+    ParameterStore store(0, kF32);
+    const Tensor p = Scope(store).param("w", {257, 129}, normal(1));
+    p.set_grad(rand_normal(p.shape(), {0, 1}, {5}));
+    Optimizer optimizer(store, {.kind = kind});
+    const std::byte* const copy = p.cached_to(DType::bf16).raw();
+    optimizer.step(0.01);
+    CHECK(p.cached_to(DType::bf16).raw() == copy);
+    CHECK(p.cached_to(DType::bf16).to_vector() == p.detach().to(DType::bf16).to_vector());
+
+    const Tensor read = p.cached_to(DType::bf16);  // somebody needs the values of now
+    const std::vector<double> before = read.to_vector();
+    optimizer.step(0.01);
+    CHECK(read.to_vector() == before);
+    CHECK(p.cached_to(DType::bf16).to_vector() == p.detach().to(DType::bf16).to_vector());
+  }
+}
+
 TEST_CASE("an update does not depend on the number of threads") {
   const int threads = num_threads();
   std::vector<double> results[2];
@@ -220,7 +241,7 @@ TEST_CASE("an update does not depend on the number of threads") {
     const Tensor p = Scope(store).param("w", {100'003}, normal(1));
     p.set_grad(rand_normal(p.shape(), {0, 1}, {5}));
     Optimizer optimizer(store, {});
-    optimizer.step(0.01, clip_scale(gradient_norm(store), 1));
+    optimizer.step(0.01, {clip_scale(gradient_norm(store), 1)});
     results[count - 1] = p.to_vector();
   }
   set_num_threads(threads);

@@ -76,7 +76,7 @@ Curve train(Case& c, const OptimizerCase& t, Model& model, Ema* ema) {
     curve.losses.push_back(loss.item());
     curve.grad_norms.push_back(gradient_norm(model.store()));
     const double scale = t.clip_grad ? clip_scale(curve.grad_norms.back(), *t.clip_grad) : 1;
-    optimizer.step(rates[static_cast<std::size_t>(step)], scale);
+    optimizer.step(rates[static_cast<std::size_t>(step)], {scale});
     if (ema != nullptr) ema->update(model.store());
   }
   return curve;

@@ -56,7 +56,8 @@ std::string TrainStep::run(BatchSource& source, std::int64_t count, double lr, P
   std::string skipped = gate_.skip_reason(progress);
   if (!skipped.empty()) return skipped;
   optimizer_.step(
-      lr, clip_gradients(model_.store(), options_.clip, {squares, gate_.known_norm(), scale}));
+      lr, clip_gradients(model_.store(), options_.clip, {squares, gate_.known_norm(), scale}),
+      ema_.get());
   progress.updates = optimizer_.steps_done();
   exchange_->share_values();
   if (ema_ != nullptr) ema_->update(model_.store(), progress.updates);

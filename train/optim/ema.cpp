@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "engine/autograd.h"
 #include "engine/base/error.h"
@@ -38,7 +39,6 @@ double Ema::decay_at(std::int64_t step) const {
 
 /// Writes the decay to the model's device, which holds all averages.
 void Ema::write_decay(double decay) {
-  if (averages_.empty()) return;
   const Device device = averages_.begin()->second.device();
   if (!now_.defined()) now_ = empty({1}, {DType::f64, device});
   now_.copy_(from_values({1}, {decay}, {DType::f64, {}}));
@@ -53,21 +53,35 @@ void Ema::shard_state(const ParameterStore& store, const PortionOf& portion_of) 
   }
 }
 
+Tensor Ema::lend(const std::string& name, const Tensor& part) {
+  const auto found = averages_.find(name);
+  if (found == averages_.end()) return {};
+  const Tensor& average = found->second;
+  const bool fits = average.shape() == part.shape() && average.dtype() == part.dtype();
+  if (fits) lent_.insert(name);
+  return fits ? average : Tensor();
+}
+
 void Ema::update(const ParameterStore& store, std::int64_t step) {
   const NoGrad no_grad;
-  write_decay(decay_at(step));
+  std::vector<ops::Average> averages;
   for_each_saved(store, [&](const Parameter& p) {
     const Tensor& average = averages_.at(p.name);
-    if (average.numel() == 0) return;
+    if (average.numel() == 0 || lent_.contains(p.name)) return;
     const DType dtype = average.dtype();
     if (dtype == DType::f64 || dtype == DType::f32) {
       const auto kept = portions_.find(p.name);
       const Tensor value = p.tensor.contiguous();
-      ops::average_(average, kept == portions_.end() ? value : part_of(value, kept->second), now_);
+      averages.push_back({average, kept == portions_.end() ? value : part_of(value, kept->second)});
     } else {
       average.copy_(p.tensor);
     }
   });
+  if (!averages.empty()) {
+    write_decay(decay_at(step));
+    ops::average_(averages, now_);
+  }
+  lent_.clear();
 }
 
 double share_of_first_values(double decay, bool warmup, std::int64_t updates) {

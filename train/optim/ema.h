@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 
 #include "models/scope.h"
@@ -22,6 +23,8 @@ class Ema {
   /// From now on keeps the averages of these parts of the parameters alone; buffers stay whole.
   void shard_state(const ParameterStore& store, const PortionOf& portion_of);
 
+  /// This part's average, for the caller to update in place of the next update(); or undefined.
+  [[nodiscard]] Tensor lend(const std::string& name, const Tensor& part);
   /// `step` is the number of updates including this one; only the warm-up uses it.
   void update(const ParameterStore& store, std::int64_t step = 1);
 
@@ -38,7 +41,8 @@ class Ema {
   std::map<std::string, Tensor> averages_;
   /// Set by shard_state(); a tensor without one is whole.
   std::map<std::string, Portion> portions_;
-  Tensor now_;  ///< decay of the current update, in the memory that kernels read
+  std::set<std::string> lent_{};  ///< since the last update()
+  Tensor now_;                    ///< decay of the current update, in the memory that kernels read
 };
 
 /// Weight of the initial values in an average after `updates` updates: the product of the decays.

@@ -8,7 +8,6 @@
 #include "engine/base/error.h"
 #include "engine/base/lists.h"
 #include "engine/copy.h"
-#include "ops/arithmetic.h"
 #include "ops/update.h"
 
 namespace fovea {
@@ -42,35 +41,25 @@ double gradient_norm(const ParameterStore& store) {
   return std::sqrt(gradient_squares(store).item());
 }
 
-double clip_gradients(const ParameterStore& store, const ClipOptions& options,
-                      const GradientSize& size) {
-  if (!options.limit) return size.scale;
+GradientScale clip_gradients(const ParameterStore& store, const ClipOptions& options,
+                             const GradientSize& size) {
+  if (!options.limit) return {size.scale};
   const double limit = *options.limit;
   switch (options.mode) {
     case ClipMode::norm:
-      if (size.norm) return size.scale * clip_scale(*size.norm, limit);
-      clip_by_norm(store, size.squares, limit, size.scale);
-      return size.scale;
+      if (size.norm) return {size.scale * clip_scale(*size.norm, limit)};
+      return {size.scale, size.squares, limit};
     case ClipMode::value:
       clip_by_value(store, limit / size.scale);
-      return size.scale;
+      break;
     case ClipMode::agc:
       clip_adaptively(store, limit, size.scale);
-      return size.scale;
+      break;
   }
-  return size.scale;
+  return {size.scale};
 }
 
-double clip_scale(double norm, double limit) { return std::min(1.0, limit / (norm + 1e-6)); }
-
-void clip_by_norm(const ParameterStore& store, const Tensor& squares, double limit, double scale) {
-  const NoGrad no_grad;
-  const Tensor one = full({}, 1, squares.options()), norm = ops::sqrt(squares) * scale;
-  const Tensor factor = ops::minimum(one, ops::div(one * limit, norm + 1e-6));
-  for_each_gradient(store, [&](const Parameter&, const Tensor& gradient) {
-    gradient.copy_(ops::mul(gradient, factor.to(gradient.dtype())));
-  });
-}
+double clip_scale(double norm, double limit) { return std::min(1.0, limit / (norm + kClipMargin)); }
 
 void clip_by_value(const ParameterStore& store, double limit) {
   for_each_gradient(

@@ -36,17 +36,21 @@ struct GradientSize {
   double scale = 1;              ///< turns sums into means
 };
 
-/// Clips the mean gradients. Returns the factor by which the update must multiply the gradients: a
-/// norm that the host knows becomes a part of it, and the gradients are unchanged. A norm that only
-/// the device knows is applied to the gradients there, so the host does not wait.
-[[nodiscard]] double clip_gradients(const ParameterStore& store, const ClipOptions& options,
-                                    const GradientSize& size);
+/// The number by which an update multiplies the gradients.
+struct GradientScale {
+  double factor = 1;
+  /// If defined: times clip_scale(factor sqrt(squares), limit), which the device computes.
+  Tensor squares{};
+  double limit = 0;
+};
 
-/// min(1, limit / (norm + 1e-6)): the factor that scales gradients to a norm of at most `limit`.
+/// Clips the mean gradients: by value and unit in place, by norm in the scale that it returns.
+[[nodiscard]] GradientScale clip_gradients(const ParameterStore& store, const ClipOptions& options,
+                                           const GradientSize& size);
+
+inline constexpr double kClipMargin = 1e-6;  // PyTorch's
+/// min(1, limit / (norm + kClipMargin)): scales gradients to a norm of at most `limit`.
 [[nodiscard]] double clip_scale(double norm, double limit);
-/// Multiplies all gradients in place by clip_scale(scale * sqrt(squares), limit). The host does not
-/// wait for the norm.
-void clip_by_norm(const ParameterStore& store, const Tensor& squares, double limit, double scale);
 /// Clamps every element of every gradient to [-limit, limit], in place.
 void clip_by_value(const ParameterStore& store, double limit);
 /// Adaptive gradient clipping (Brock et al. 2021, equation 3), in place, as timm's

@@ -3,12 +3,11 @@
 #include "train/optim/optimizer.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "engine/autograd.h"
 #include "engine/base/error.h"
-#include "ops/arithmetic.h"
+#include "engine/kept_copy.h"
 
 namespace fovea {
 namespace {
@@ -104,72 +103,83 @@ void Optimizer::shard_state(const PortionOf& portion_of, std::function<Tensor()>
   }
 }
 
-void Optimizer::step(double lr, double gradient_scale) {
+void Optimizer::step(double lr, const GradientScale& scale, Ema* ema) {
   const NoGrad no_grad;
   ++steps_done_;
-  if (options_.kind == OptimizerKind::lamb) gradient_scale = clip_for_lamb(gradient_scale);
   if (slots_.empty()) return;
-  write_step(lr, gradient_scale);
-  for (const Slot& slot : slots_) {
-    const Tensor whole_gradient = slot.parameter.tensor.grad();
-    if (!whole_gradient.defined() || slot.portion.size() == 0) continue;
-    const Tensor gradient = part_of(whole_gradient, slot.portion);
-    const double decay = slot.parameter.decay == Decay::yes ? options_.weight_decay : 0;
-    update(slot, gradient, {*now_, slot.lr_scale, decay});
-  }
+  write_step(lr, scale, ema);
+  update(options_.kind, ema);
+  if (options_.kind == OptimizerKind::muon) update(OptimizerKind::adamw, ema);
 }
 
-void Optimizer::write_step(double lr, double gradient_scale) {
+void Optimizer::write_step(double lr, const GradientScale& scale, const Ema* ema) {
   const ops::StepScalars numbers{.lr = lr,
-                                 .gradient_scale = gradient_scale,
+                                 .gradient_scale = scale.factor,
                                  .step = steps_done_,
                                  .beta1 = moments_.beta1,
-                                 .beta2 = moments_.beta2};
-  if (now_) return now_->write(numbers);
-  now_.emplace(slots_.front().parameter.tensor.device(), numbers);
+                                 .beta2 = moments_.beta2,
+                                 .average_decay = ema == nullptr ? 0 : ema->decay_at(steps_done_)};
+  if (now_) {
+    now_->write(numbers);
+  } else {
+    now_.emplace(slots_.front().parameter.tensor.device(), numbers);
+  }
+  if (scale.squares.defined()) now_->limit_norm(scale.squares, scale.limit, kClipMargin);
+  // LAMB as published expects gradients of norm at most 1 (timm's default max_grad_norm).
+  if (options_.kind == OptimizerKind::lamb) now_->limit_norm(squares(), 1);
 }
 
-void Optimizer::update(const Slot& slot, const Tensor& gradient,
-                       const ops::UpdateRates& rates) const {
+/// Updates the parameters of this kind, their averages, and the bf16 copies of those that products
+/// have read.
+void Optimizer::update(OptimizerKind kind, Ema* ema) const {
+  std::vector<ops::Update> updates;
+  std::vector<Tensor> copied;
+  for (const Slot& slot : slots_) {
+    const Tensor& parameter = slot.parameter.tensor;
+    const Tensor gradient = parameter.grad();
+    if (slot.kind != kind || !gradient.defined() || slot.portion.size() == 0) continue;
+    const bool is_whole = slot.portion == whole(parameter);
+    ops::UpdateTensors tensors{part_of(parameter, slot.portion),
+                               part_of(gradient.contiguous(), slot.portion), slot.m, slot.v};
+    if (ema != nullptr) tensors.average = ema->lend(slot.parameter.name, tensors.parameter);
+    if (is_whole) tensors.copy = kept_copy(parameter, DType::bf16);
+    if (tensors.copy.defined()) copied.push_back(parameter);
+    const double decay = slot.parameter.decay == Decay::yes ? options_.weight_decay : 0;
+    updates.push_back({tensors, {*now_, slot.lr_scale, decay}});
+  }
+  if (!updates.empty()) run(kind, updates);
+  for (const Tensor& parameter : copied) set_copy_current(parameter);
+}
+
+void Optimizer::run(OptimizerKind kind, ops::Updates updates) const {
   const OptimizerOptions& o = options_;
   const MomentDecay& m = moments_;
-  const ops::UpdateTensors tensors{part_of(slot.parameter.tensor, slot.portion),
-                                   gradient.contiguous(), slot.m, slot.v};
-  switch (slot.kind) {
+  switch (kind) {
     case OptimizerKind::adamw:
-      return ops::adamw_(tensors, rates, {m.beta1, m.beta2, m.eps});
+      return ops::adamw_(updates, {m.beta1, m.beta2, m.eps});
     case OptimizerKind::sgd:
     case OptimizerKind::momentum:
-      return ops::sgd_(tensors, rates, {o.momentum, slot.kind == OptimizerKind::sgd});
+      return ops::sgd_(updates, {o.momentum, kind == OptimizerKind::sgd});
     case OptimizerKind::lamb:
-      return ops::lamb_(tensors, rates, {m.beta1, m.beta2, m.eps});
+      return ops::lamb_(updates, {m.beta1, m.beta2, m.eps});
     case OptimizerKind::lars:
-      return ops::lars_(tensors, rates, {o.momentum, kTrustOfLars});
+      return ops::lars_(updates, {o.momentum, kTrustOfLars});
     case OptimizerKind::lion:
-      return ops::lion_(tensors, rates, {m.beta1, m.beta2});
+      return ops::lion_(updates, {m.beta1, m.beta2});
     case OptimizerKind::muon:
-      return ops::muon_(tensors, rates, {o.momentum, m.eps});
+      return ops::muon_(updates, {o.momentum, m.eps});
   }
 }
 
-/// LAMB as published expects gradients of norm at most 1 (timm's default max_grad_norm). Gradients
-/// on a device are clipped in place, so the host does not wait for their norm.
-double Optimizer::clip_for_lamb(double gradient_scale) const {
+/// The sum of the squares of all gradients that are updated from.
+Tensor Optimizer::squares() const {
+  if (squares_) return squares_();
   std::vector<Tensor> gradients;
   for (const Slot& slot : slots_) {
     const Tensor gradient = slot.parameter.tensor.grad();
     if (gradient.defined()) gradients.push_back(gradient);
   }
-  const Tensor squares = squares_ ? squares_() : ops::sum_of_squares(gradients);
-  if (squares.device().is_cpu()) {
-    return gradient_scale * (1 / std::max(1.0, gradient_scale * std::sqrt(squares.item())));
-  }
-  const Tensor one = full({}, 1, squares.options());
-  const Tensor factor = ops::div(one, ops::maximum(one, ops::sqrt(squares) * gradient_scale));
-  for (const Tensor& gradient : gradients) {
-    gradient.copy_(ops::mul(gradient, factor.to(gradient.dtype())));
-  }
-  return gradient_scale;
+  return ops::sum_of_squares(gradients);
 }
 
 std::map<std::string, Tensor> Optimizer::state() const {

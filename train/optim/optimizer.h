@@ -12,6 +12,8 @@
 #include "engine/base/names.h"
 #include "models/scope.h"
 #include "ops/update.h"
+#include "train/optim/ema.h"
+#include "train/optim/gradients.h"
 #include "train/optim/layer_decay.h"
 #include "train/optim/named_rates.h"
 #include "train/optim/portion.h"
@@ -76,8 +78,9 @@ class Optimizer {
   /// the squares of all gradients, other processes' parts included.
   void shard_state(const PortionOf& portion_of, std::function<Tensor()> squares);
 
-  /// Applies one update from grad() * gradient_scale. Parameters without a gradient are unchanged.
-  void step(double lr, double gradient_scale = 1);
+  /// One update from the gradients times `scale`; parameters without one are unchanged. Averages
+  /// of the others are updated in the same pass: ema->update() has the rest.
+  void step(double lr, const GradientScale& scale = {}, Ema* ema = nullptr);
 
   [[nodiscard]] std::int64_t steps_done() const { return steps_done_; }
   [[nodiscard]] const OptimizerOptions& options() const { return options_; }
@@ -96,9 +99,10 @@ class Optimizer {
     double lr_scale = 1;
     Portion portion{};  ///< the part that is updated
   };
-  void write_step(double lr, double gradient_scale);
-  void update(const Slot& slot, const Tensor& gradient, const ops::UpdateRates& rates) const;
-  [[nodiscard]] double clip_for_lamb(double gradient_scale) const;
+  void write_step(double lr, const GradientScale& scale, const Ema* ema);
+  void update(OptimizerKind kind, Ema* ema) const;
+  void run(OptimizerKind kind, ops::Updates updates) const;
+  [[nodiscard]] Tensor squares() const;
 
   OptimizerOptions options_;
   MomentDecay moments_;

@@ -70,6 +70,7 @@ class BackwardProducts final : public TapeWatcher {
 
  private:
   void differentiated(const Node& node, std::span<const Tensor> gradients) override;
+  [[nodiscard]] bool reads_gradients() const override { return false; }
 
   double& flop_;
 };

@@ -6,42 +6,12 @@
 #include <initializer_list>
 #include <type_traits>
 
+#include "engine/cuda/items.cuh"
 #include "ops/common/cuda/block_reduce.cuh"
 
 namespace fovea::ops::cuda {
 
-/// N adjacent elements; for N > 1 each access moves 16 bytes.
-template <int N, class T>
-struct Items {
-  T v[N];
-
-  __device__ static Items load(const T* from) {
-    using Pack = fovea::cuda::Pack<T>;
-    Items items;
-    if constexpr (N == 1) {
-      items.v[0] = *from;
-    } else {
-      static_assert(N % Pack::kSize == 0);
-      for (int i = 0; i < N; i += Pack::kSize) {
-        const Pack pack = fovea::cuda::load_pack(from + i);
-        for (int j = 0; j < Pack::kSize; ++j) items.v[i + j] = pack.v[j];
-      }
-    }
-    return items;
-  }
-  __device__ void store(T* to) const {
-    using Pack = fovea::cuda::Pack<T>;
-    if constexpr (N == 1) {
-      *to = v[0];
-    } else {
-      for (int i = 0; i < N; i += Pack::kSize) {
-        Pack pack;
-        for (int j = 0; j < Pack::kSize; ++j) pack.v[j] = v[i + j];
-        fovea::cuda::store_pack(to + i, pack);
-      }
-    }
-  }
-};
+using fovea::cuda::Items;
 
 /// Whether all rows of `width` elements behind these pointers start at multiples of 16 bytes.
 template <class T>

@@ -13,6 +13,7 @@
 namespace fovea::emulate {
 
 struct Counters {
+  std::uint64_t launches = 0;         ///< counted always; the rest if Machine::counts is set
   std::uint64_t global_requests = 0;  ///< per warp: its lanes' accesses at one place in one turn
   std::uint64_t global_bytes = 0;     ///< bytes requested by several lanes count once
   std::uint64_t vector_bytes = 0;     ///< part of global_bytes in accesses of 16 bytes
@@ -39,7 +40,7 @@ struct Counters {
 /// access of each lane at the same place in the program.
 class AccessCounter {
  public:
-  void start_launch() { counters_ = {}; }
+  void start_launch() { counters_ = {.launches = 1}; }
   void add(unsigned lane, const void* place, const void* address, std::size_t bytes,
            bool is_shared);
   void add_mma() { ++counters_.mma; }

@@ -80,6 +80,10 @@ std::string Machine::beyond_limits(const Launch& launch) const {
     return says(std::to_string(launch.block.count()) + " threads a block", "1024");
   if (x > 0x7fffffff || y > 65535 || z > 65535)
     return says("a grid of " + text(launch.grid), "(2147483647, 65535, 65535)");
+  constexpr std::size_t kMostArguments = 32764;  // since CUDA 12.1, on compute capability 7.0
+  if (launch.argument_bytes > kMostArguments)
+    return says(std::to_string(launch.argument_bytes) + " bytes of parameters",
+                std::to_string(kMostArguments));
   if (launch.shared_bytes > launch.shared_limit)
     return says(std::to_string(launch.shared_bytes) + " bytes of shared memory",
                 std::to_string(launch.shared_limit) + " without asking for more");

@@ -37,6 +37,7 @@ struct Launch {
   void (*body)(const void* parameters) = nullptr;    ///< code of one thread
   std::shared_ptr<const void> parameters;
   std::size_t parameter_bytes = 0;
+  std::size_t argument_bytes = 0;  ///< the part of it that the kernel is given
   int device = 0;
 };
 

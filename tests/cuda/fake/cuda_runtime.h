@@ -15,12 +15,12 @@ namespace fovea::fake {
 cudaError_t launch_kernel(const void* kernel, const emulate::Launch& launch, cudaStream_t stream);
 
 /// Replaces cudaLaunchKernel, which does not receive the types of a kernel's parameters.
-template <class... Params>
+template <class... Params, class Arguments>
 cudaError_t start_kernel(const char* op, cudaStream_t stream, void (*kernel)(Params...), dim3 grid,
-                         dim3 block, std::size_t shared_bytes, std::tuple<Params...> arguments) {
+                         dim3 block, std::size_t shared_bytes, Arguments arguments) {
   struct Call {
     void (*kernel)(Params...);
-    std::tuple<Params...> arguments;
+    Arguments arguments;
   };
   emulate::Launch launch;
   launch.kernel = *op != 0 ? op : "a kernel";
@@ -29,6 +29,7 @@ cudaError_t start_kernel(const char* op, cudaStream_t stream, void (*kernel)(Par
   launch.shared_bytes = shared_bytes;
   launch.parameters = std::make_shared<const Call>(Call{kernel, std::move(arguments)});
   launch.parameter_bytes = sizeof(Call);
+  launch.argument_bytes = sizeof(Arguments);
   launch.body = [](const void* parameters) {
     const auto& call = *static_cast<const Call*>(parameters);
     std::apply(call.kernel, call.arguments);

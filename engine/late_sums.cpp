@@ -1,0 +1,109 @@
+// The list of a walk's late sums, and the launch that computes them.
+#include "engine/late_sums.h"
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "engine/base/error.h"
+#include "engine/kernels.h"
+#include "engine/node.h"
+#include "engine/tape_watch.h"
+
+namespace fovea {
+
+struct LateSumList {
+  struct Entry {
+    Tensor parts, sum;
+    bool adds = false;
+  };
+  std::vector<Entry> entries;
+
+  [[nodiscard]] bool holds(const Tensor& t) const {
+    return t.defined() && std::any_of(entries.begin(), entries.end(), [&](const Entry& entry) {
+             return entry.sum.storage().data() == t.storage().data();
+           });
+  }
+};
+
+namespace {
+
+thread_local LateSumList* walk = nullptr;
+
+}  // namespace
+
+bool sums_late(Device device) {
+  return walk != nullptr && static_cast<bool>(data_kernels(device).late_sums);
+}
+
+Tensor late_sum(const Tensor& parts) {
+  check(sums_late(parts.device()) && parts.rank() == 2 && parts.strides()[1] == 1,
+        "late_sum: got parts ", parts.shape(), ", expected adjacent columns on a GPU in a walk");
+  const Tensor sum = empty({parts.size(1)}, parts.options());
+  walk->entries.push_back({parts, sum});
+  return sum;
+}
+
+/// The walk inside may add to gradients that are sums of the outer one.
+LateSums::LateSums() : outer_(walk), list_(std::make_unique<LateSumList>()) {
+  finish();
+  walk = list_.get();
+}
+LateSums::~LateSums() { walk = outer_; }
+
+void LateSums::settle(const Node& node, std::span<const Tensor> gradients) {
+  if (walk == nullptr) return;
+  for (std::size_t i = 0; i < gradients.size(); ++i) {
+    const Tensor& x = node.inputs[i];
+    if (!walk->holds(gradients[i]) || !x.requires_grad()) continue;
+    const bool waits = x.is_leaf() && !gradients_are_read() && x.dtype() == gradients[i].dtype() &&
+                       x.shape() == gradients[i].shape();
+    if (!waits) return finish();
+  }
+}
+
+bool LateSums::give(const Tensor& term, Tensor& gradient) {
+  if (walk == nullptr) return false;
+  finish_if_late(gradient);
+  const auto found =
+      std::find_if(walk->entries.begin(), walk->entries.end(),
+                   [&](const auto& entry) { return entry.sum.impl() == term.impl(); });
+  if (found == walk->entries.end()) return false;
+  if (!gradient.defined()) {
+    gradient = term;
+    return true;
+  }
+  const bool adds = gradient.is_contiguous() && gradient.dtype() == term.dtype();
+  if (adds) {
+    found->sum = gradient;
+    found->adds = true;
+  } else {
+    finish();
+  }
+  return adds;
+}
+
+void LateSums::finish() {
+  if (walk == nullptr || walk->entries.empty()) return;
+  std::vector<LateSumCall> calls;
+  for (const auto& [parts, sum, adds] : walk->entries) {
+    calls.push_back({.dtype = sum.dtype(),
+                     .parts = parts.size(0),
+                     .columns = parts.size(1),
+                     .stride = parts.strides()[0],
+                     .from = parts.raw(),
+                     .sum = sum.raw(),
+                     .adds = adds});
+  }
+  data_kernels(walk->entries.front().sum.device()).late_sums(calls);
+  for (const auto& entry : walk->entries) {
+    if (entry.adds) entry.sum.bump_version();
+  }
+  walk->entries.clear();
+}
+
+void LateSums::finish_if_late(const Tensor& t) {
+  if (walk != nullptr && walk->holds(t)) finish();
+}
+
+}  // namespace fovea
