@@ -235,8 +235,8 @@ TEST_CASE("a training step takes few launches") {
   for (const char* const model : {"vit_tiny_patch4_32", "deit_tiny_patch16_224"}) {
     CAPTURE(std::string(model));
     const Share launches = launches_of(model);
-    CHECK(launches.block <= 100);
-    CHECK(launches.rest <= 500);
+    CHECK(launches.block <= 28);
+    CHECK(launches.rest <= 70);
   }
   CHECK(tests::take_findings().empty());
 }
