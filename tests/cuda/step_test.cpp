@@ -165,8 +165,11 @@ std::vector<double> stream_gradients(Device device, std::int64_t rows) {
     const Tensor x = rand_normal({rows, kWidth}, {0, 1}, {7, batch}).to(device);
     const Tensor stream = ops::linear(x.to(DType::bf16), w1, b1 * 2, x);  // b1 is no leaf of it
     const Tensor early = stream * 0.5;  // its term comes after the norm's
-    const Tensor branch = ops::layer_norm(stream, scale, shift, {1e-6, DType::bf16});
-    Tensor y = ops::linear(branch, w2, b2, stream);
+    Tensor y = stream;
+    for (int block = 0; block < 2; ++block) {  // the first norm adds to the second one's gradient
+      const Tensor branch = ops::layer_norm(y, scale, shift, {1e-6, DType::bf16});
+      y = ops::linear(branch, w2, b2, y);
+    }
     if (batch == 1) y = y + early;
     backward(y, rand_normal({rows, kWidth}, {0, 1}, {8, batch}).to(device));
   }
