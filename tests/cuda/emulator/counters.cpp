@@ -7,9 +7,10 @@
 namespace fovea::emulate {
 
 Counters& Counters::operator+=(const Counters& other) {
-  for (const auto member : {&Counters::launches, &Counters::global_requests, &Counters::global_bytes,
-                            &Counters::vector_bytes, &Counters::sectors, &Counters::shared_requests,
-                            &Counters::wavefronts, &Counters::extra_wavefronts, &Counters::mma}) {
+  for (const auto member :
+       {&Counters::launches, &Counters::global_requests, &Counters::global_bytes,
+        &Counters::vector_bytes, &Counters::sectors, &Counters::shared_requests,
+        &Counters::wavefronts, &Counters::extra_wavefronts, &Counters::mma}) {
     this->*member += other.*member;
   }
   return *this;
