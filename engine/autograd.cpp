@@ -160,7 +160,7 @@ void backward(const Tensor& root, const Tensor& cotangent, Tape tape) {
     if (tape == Tape::freed) visit.node->free();
     completion.passed(*visit.node);
   }
-  LateSums::finish();
+  LateSums::finish();  // errors are thrown here, not lost in the destructor
 }
 
 }  // namespace fovea

@@ -49,7 +49,14 @@ LateSums::LateSums() : outer_(walk), list_(std::make_unique<LateSumList>()) {
   finish();
   walk = list_.get();
 }
-LateSums::~LateSums() { walk = outer_; }
+/// A derivative that throws ends the walk; the gradients that leaves have got until then are whole.
+LateSums::~LateSums() {
+  try {
+    finish();
+  } catch (const Error&) {  // the device's, which the next call to it reports again
+  }
+  walk = outer_;
+}
 
 void LateSums::settle(const Node& node, std::span<const Tensor> gradients) {
   if (walk == nullptr) return;

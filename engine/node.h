@@ -64,7 +64,7 @@ class RecomputedOutputs {
 class LateSums {
  public:
   LateSums();
-  ~LateSums();
+  ~LateSums();  ///< finish(), also when a derivative throws
 
   /// Makes a late sum the gradient of a leaf, or adds it. False: `term` is not late.
   static bool give(const Tensor& term, Tensor& gradient);

@@ -204,6 +204,19 @@ TEST_CASE("gradients that are summed late or in a norm's pass are the CPU's") {
   CHECK(tests::take_findings().empty());
 }
 
+TEST_CASE("after a derivative that throws, the gradients that leaves have got are whole") {
+  constexpr Device kCuda{DeviceType::cuda, 0};
+  const Tensor x = rand_normal({40, 64}, {0, 1}, {1}).to(kCuda).set_requires_grad();
+  const Tensor scale = ones({64}, {DType::f32, kCuda}).set_requires_grad(),
+               shift = zeros({64}, {DType::f32, kCuda}).set_requires_grad();
+  const Tensor broken = record(OpLabel("broken"), x.clone(), {x}, {},
+                               [](const GradArgs&) -> Grads { fail("no derivative"); });
+  const Tensor y = ops::layer_norm(broken, scale, shift);
+  CHECK_THROWS_WITH_AS(backward(y, ones(y.shape(), y.options())), "no derivative", Error);
+  CHECK(shift.grad().to(Device{}).to_vector() == std::vector<double>(64, 40));
+  CHECK(tests::take_findings().empty());
+}
+
 TEST_CASE("an update of many tensors is one launch for each dtype, and each is as if alone") {
   constexpr Device kCuda{DeviceType::cuda, 0};
   const auto step = [](ops::Updates updates) { ops::adamw_(updates, {0.9, 0.99, 1e-8}); };
