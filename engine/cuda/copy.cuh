@@ -164,28 +164,28 @@ inline bool is_contiguous(const StridedAxes<2>& axes) {
   return axes.rank == 1 && axes.strides[0][0] == 1 && axes.strides[1][0] == 1;
 }
 
+/// Launches `items` where both tensors are one aligned run of elements, else `strided`.
 template <class To, class From>
-void run_copy(To* to, const From* from, const StridedAxes<2>& axes) {
+void run_pairwise(void (*items)(To*, const From*, std::int64_t),
+                  void (*strided)(To*, const From*, StridedAxes<2>), To* to, const From* from,
+                  const StridedAxes<2>& axes) {
   if (is_contiguous(axes) && are_aligned({to, from})) {
-    launch(current_stream(), copy_items_kernel<To, From>,
-           blocks_for(axes.count / kTogether<To, From>, kCopyBlock), kCopyBlock, 0, to, from,
-           axes.count);
+    launch(current_stream(), items, blocks_for(axes.count / kTogether<To, From>, kCopyBlock),
+           kCopyBlock, 0, to, from, axes.count);
   } else {
-    launch(current_stream(), copy_kernel<To, From>, blocks_for(axes.count, kCopyBlock), kCopyBlock,
-           0, to, from, axes);
+    launch(current_stream(), strided, blocks_for(axes.count, kCopyBlock), kCopyBlock, 0, to, from,
+           axes);
   }
 }
 
 template <class To, class From>
+void run_copy(To* to, const From* from, const StridedAxes<2>& axes) {
+  run_pairwise(copy_items_kernel<To, From>, copy_kernel<To, From>, to, from, axes);
+}
+
+template <class To, class From>
 void run_add(To* to, const From* from, const StridedAxes<2>& axes) {
-  if (is_contiguous(axes) && are_aligned({to, from})) {
-    launch(current_stream(), add_items_kernel<To, From>,
-           blocks_for(axes.count / kTogether<To, From>, kCopyBlock), kCopyBlock, 0, to, from,
-           axes.count);
-  } else {
-    launch(current_stream(), add_kernel<To, From>, blocks_for(axes.count, kCopyBlock), kCopyBlock,
-           0, to, from, axes);
-  }
+  run_pairwise(add_items_kernel<To, From>, add_kernel<To, From>, to, from, axes);
 }
 
 /// Chunks per sum: enough to occupy all threads and to let a warp walk along one sum, but still
