@@ -49,8 +49,7 @@ void write_model_and_trials(const fs::path& folder, const std::string& name, Mod
   std::cout << name << std::endl;
 }
 
-/// The model with two blocks, narrow heads, few classes and, where it is no transformer, small
-/// images.
+/// The model with two blocks, narrow heads and few classes. Detectors and VAEs get small images.
 std::unique_ptr<Model> small_model(const std::string& name) {
   nlohmann::json settings = preset(name);
   const bool has_pegs = settings.contains("peg_positions");  // behind one of the first six blocks
