@@ -8,6 +8,7 @@ namespace fovea::ops::cpu::FOVEA_ISA {
 namespace {
 
 constexpr std::int64_t kMaxPacked = 1 << 20;    // packed elements of B at a time
+constexpr std::int64_t kEnoughColumns = 512;    // packed for all of k
 constexpr std::int64_t kSerialBatch = 1 << 22;  // multiply-adds above which a product is tiled
 
 template <class E>
@@ -28,12 +29,14 @@ void multiply_tiles(const TiledGemm<E>& p, const Packed<E>& packed) {
       });
 }
 
-/// Packs and multiplies B part by part. Only an f32 C can hold partial sums, so for bf16 every
-/// part covers all of k.
+/// Packs and multiplies B part by part. Every part covers all of k if C is bf16, which cannot hold
+/// partial sums, or wider than A, because rereading A then costs less than rereading C.
 template <class E>
 void multiply(const TiledGemm<E>& p) {
   const std::int64_t m = p.call.m, n = p.call.n, depth = larger(1, p.depth);
-  const bool whole_k = p.call.c.dtype != DType::f32;
+  if (p.packs_alone()) return multiply_tiles(p, Packed<E>{0, n, 0, p.blocks, nullptr, nullptr, 0});
+  const bool whole_k = p.call.c.dtype != DType::f32 ||
+                       (n > p.call.k && kMaxPacked >= kEnoughColumns * p.blocks * depth);
   const bool in_place = p.reads_columns();
   const bool share_a =
       in_place || (p.call.a.row == 1 && p.call.a.col != 1 && m * depth <= kMaxPacked);

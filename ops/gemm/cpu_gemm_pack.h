@@ -3,6 +3,7 @@
 #pragma once
 
 #include "ops/common/cpu/multiply_add.h"
+#include "ops/common/cpu/prefetch.h"
 #include "ops/gemm/cpu_gemm_vector.h"
 
 namespace fovea::ops::cpu::FOVEA_ISA {
@@ -103,12 +104,16 @@ void pack_strided(const T* src, const Lines& s, std::int64_t valid, E* dst) {
   }
 }
 
+inline constexpr std::int64_t kRowsAhead = 8;  // k between a prefetch and the packing of its data
+
 /// Packs all lines into strips of kWidth, with `stride` between strips. Adjacent elements are read
 /// in memory order across all strips, which suits the hardware prefetcher best.
 template <int kWidth, class E, class T>
 void pack_strips(const T* src, const Lines& s, E* dst, std::int64_t stride) {
   if (s.line == 1) {
     for (std::int64_t k = 0; k < s.depth; k += kPerStep<E>) {
+      for (int i = 0; i < kPerStep<E>; ++i)
+        prefetch<1, PrefetchKind::read>(src + (k + kRowsAhead + i) * s.step, s.count);
       E* to = dst + k / kPerStep<E> * kWidth;
       for (std::int64_t i = 0; i < s.count; i += kWidth, to += stride) {
         pack_adjacent<kWidth>(src + k * s.step + i, s.step, s.depth - k, s.count - i, to);

@@ -24,8 +24,9 @@
 // Packed B is [block][strip][k][kNr]: for each k the columns of a strip are adjacent. Packed A is
 // [panel][k][kMr], or in tiles as in cpu_gemm_pack_tiles.h. Each thread packs the panels of its
 // tile (OwnRows); if the columns of A are contiguous, all threads share packed panels (Packed::a);
-// or panels are read in place (reads_rows, reads_columns). Between two blocks of k the sums of a
-// tile are kept in C if C is f32, otherwise in Sums.
+// or panels are read in place (reads_rows, reads_columns). If C is small and k long, nothing is
+// shared (packs_alone). Between two blocks of k the sums of a tile are kept in C if C is f32,
+// otherwise in Sums.
 #pragma once
 
 #include "engine/parallel.h"
@@ -60,17 +61,24 @@ inline constexpr std::int64_t kMinPacked = 1 << 15;  // elements that justify wa
 inline constexpr std::int64_t kBadStride = 1024;
 inline constexpr std::int64_t kBadColumnStride = kVectorRows >= 14 ? kBadStride : 256;
 /// Tall panels of row-contiguous f32 are read in place only if B has few columns: each k touches a
-/// cache line per row, which is slower than packing once. Short panels are always read in place,
-/// and so are pairs, of which a line holds twice as many k.
+/// cache line per row, which is slower than packing once, but not on processors that multiply pairs
+/// in vectors. Short panels are always read in place, and so are pairs, of which a line holds twice
+/// as many k.
 template <class E>
-inline constexpr std::int64_t kFewColumns =
-    std::is_same_v<E, float>&& kVectorRows >= 14 ? 127 : INT64_MAX;
+inline constexpr std::int64_t kFewColumns = std::is_same_v<E, float>&& kVectorRows >= 14 &&
+                                                    (!kMultipliesPairs || kMultipliesTiles)
+                                                ? 127
+                                                : INT64_MAX;
+/// A thread packs all that its tile needs if C has at most so many elements, ...
+inline constexpr std::int64_t kSmallResult = 1 << 18;
+/// ... and its tiles are so small that a packed block of A and B stays in the level-2 cache.
+inline constexpr std::int64_t kMaxOwnPacked = 3 << 16;
 
 /// The type of operands that can be read in place as E.
 template <class E>
 inline constexpr DType kOperand = std::is_same_v<E, Bf16Pair> ? DType::bf16 : DType::f32;
 
-/// One matrix of the batch and its tiling, which depends on the sizes alone.
+/// One matrix of the batch and its tiling. The order of sums depends on the sizes alone.
 template <class E>
 struct TiledGemm {
   const GemmCall& call;
@@ -96,6 +104,14 @@ struct TiledGemm {
     return kPerStep<E> == 1 && call.a.dtype == DType::f32 && call.a.row == 1 && call.a.col > 1 &&
            call.a.col % kBadColumnStride != 0;
   }
+  /// Whether each thread packs the columns of B, too, that its tile needs: in the sums over many
+  /// rows that make a weight's gradient, packed operands are much larger than C, and would leave
+  /// the cache before other threads read them.
+  [[nodiscard]] bool packs_alone() const {
+    const bool has_long_sums = call.k >= larger(call.m, call.n);
+    return call.c.dtype == DType::f32 && call.a.row == 1 && call.a.col > 1 && call.b.col == 1 &&
+           has_long_sums && call.m * call.n <= kSmallResult;
+  }
   [[nodiscard]] Panel<E> panel_in_place(std::int64_t block, std::int64_t row) const {
     const std::int64_t offset = a + row * call.a.row + k_of(block) * call.a.col;
     if constexpr (std::is_same_v<E, Bf16Pair>) {
@@ -112,7 +128,7 @@ template <class E>
 struct Packed {
   std::int64_t col, cols;      // columns [col, col + cols)
   std::int64_t block, blocks;  // blocks of k [block, block + blocks)
-  E* b;                        // [blocks][strips][steps of the block][kNr]
+  E* b;                        // [blocks][strips][steps of the block][kNr], or null (packs_alone)
   E* a;                        // [blocks][panels][steps of the block][kMr], or null
   std::int64_t a_row;  // rows from here on are packed in `a`; earlier ones are read in place
 
@@ -138,6 +154,26 @@ struct GemmTile {
   std::int64_t row, rows, col, cols;
 };
 
+/// Tiles for threads that pack alone: C is halved until each thread has one, and its packed block
+/// is small enough. No element depends on its tile.
+template <class E>
+void cut_alone(TiledGemm<E>& p) {
+  const std::int64_t m = p.call.m, n = p.call.n;
+  std::int64_t panels = ceil_div(m, kMr<E>), strips = ceil_div(n, kNr<E>);
+  const auto is_small = [&] {
+    const std::int64_t rows = panels * kMr<E>, cols = strips * kNr<E>;
+    return (rows + cols) * p.depth <= kMaxOwnPacked &&
+           ceil_div(m, rows) * ceil_div(n, cols) >= num_threads();
+  };
+  while (larger(panels, strips) > 1 && !is_small()) {
+    const bool is_tall = strips == 1 || (panels > 1 && panels * kMr<E> >= strips * kNr<E>);
+    std::int64_t& longer = is_tall ? panels : strips;
+    longer = ceil_div(longer, 2);
+  }
+  p.tile_rows = panels * kMr<E>;
+  p.tile_cols = strips * kNr<E>;
+}
+
 template <class E>
 TiledGemm<E> cut(const GemmCall& call, std::int64_t entry) {
   const std::int64_t depth = steps<E>(call.k), unit = kStepsAtOnce<E>;
@@ -147,14 +183,16 @@ TiledGemm<E> cut(const GemmCall& call, std::int64_t entry) {
       smaller(kMaxTilePanels<E>, larger(kMinTilePanels, panels / kWantedTiles));
   const std::int64_t row_tiles = larger(1, ceil_div(panels, tile_panels));
   const std::int64_t tile_strips = ceil_div(strips, larger(1, kWantedTiles / row_tiles));
-  return {.call = call,
-          .a = gemm_batch_offset(call, call.a.batch, entry),
-          .b = gemm_batch_offset(call, call.b.batch, entry),
-          .c = gemm_batch_offset(call, call.c.batch, entry),
-          .depth = ceil_div(depth, blocks * unit) * unit,
-          .blocks = blocks,
-          .tile_rows = tile_panels * kMr<E>,
-          .tile_cols = tile_strips * kNr<E>};
+  TiledGemm<E> p{.call = call,
+                 .a = gemm_batch_offset(call, call.a.batch, entry),
+                 .b = gemm_batch_offset(call, call.b.batch, entry),
+                 .c = gemm_batch_offset(call, call.c.batch, entry),
+                 .depth = ceil_div(depth, blocks * unit) * unit,
+                 .blocks = blocks,
+                 .tile_rows = tile_panels * kMr<E>,
+                 .tile_cols = tile_strips * kNr<E>};
+  if (p.packs_alone()) cut_alone(p);
+  return p;
 }
 
 /// Packs the lines of an operand that start at `offset` into strips with `stride` between them.
@@ -331,15 +369,30 @@ E* elements(Scratch purpose, std::int64_t count) {
   return static_cast<E*>(scratch(purpose, static_cast<std::size_t>(count) * sizeof(E)));
 }
 
+/// The strips of a tile whose thread packs alone, one block at a time.
+template <class E>
+Packed<E> own_strips(const TiledGemm<E>& p, const GemmTile& t) {
+  const std::int64_t size = ceil_div(t.cols, kNr<E>) * kNr<E> * p.depth;
+  return {.col = t.col,
+          .cols = t.cols,
+          .block = 0,
+          .blocks = 1,
+          .b = elements<E>(Scratch::gemm_b, size + kLanes<float>),
+          .a = nullptr,
+          .a_row = 0};
+}
+
 /// Adds the packed blocks of k to one tile of C.
 template <class E>
 void multiply_tile(const TiledGemm<E>& p, const Packed<E>& packed, const GemmTile& t) {
-  const bool f32 = p.call.c.dtype == DType::f32;
-  OwnRows<E> own{nullptr, p.reads_rows() ? t.rows / kMr<E> * kMr<E> : 0};
+  const bool f32 = p.call.c.dtype == DType::f32, alone = packed.b == nullptr;
+  const bool in_place = p.reads_rows() || (alone && p.reads_columns());
+  OwnRows<E> own{nullptr, in_place ? t.rows / kMr<E> * kMr<E> : 0};
   if (packed.a == nullptr) {
     own.data =
         elements<E>(Scratch::gemm_a, ceil_div(t.rows, kMr<E>) * kMr<E> * p.depth + kLanes<float>);
   }
+  Packed<E> strips = alone ? own_strips(p, t) : packed;
   Sums sums{nullptr, p.call.c.row};
   if (f32) {
     sums.data = static_cast<float*>(p.call.c.data) + p.c + t.row * sums.stride + t.col;
@@ -347,14 +400,19 @@ void multiply_tile(const TiledGemm<E>& p, const Packed<E>& packed, const GemmTil
     sums = {elements<float>(Scratch::gemm_sum, t.rows * t.cols), t.cols};
   }
   for (std::int64_t block = packed.block; block < packed.block + packed.blocks; ++block) {
+    const Steps whole{block, 0, p.depth_of(block)};
+    if (alone) {
+      strips.block = block;
+      pack_b(p, strips, whole);
+    }
     if (own.data != nullptr && own.row < t.rows) {
       const GemmTile rest{t.row + own.row, t.rows - own.row, 0, 0};
-      pack_a(p, rest, {block, 0, p.depth_of(block)}, own.data);
+      pack_a(p, rest, whole, own.data);
     }
     if (f32) {
-      multiply_panels<float>(p, packed, block, t, sums, own);
+      multiply_panels<float>(p, strips, block, t, sums, own);
     } else {
-      multiply_panels<bf16>(p, packed, block, t, sums, own);
+      multiply_panels<bf16>(p, strips, block, t, sums, own);
     }
   }
 }

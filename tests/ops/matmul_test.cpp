@@ -191,6 +191,23 @@ TEST_CASE("k beyond one block is summed in parts") {
   CHECK(error_of({.m = 3, .n = 2100, .k = 1030}) < kBoundF32);  // and B beyond one part
 }
 
+TEST_CASE("a small result of long sums, whose operands each thread packs alone") {
+  const int before = num_threads();
+  for (const int threads : {1, 5}) {
+    set_num_threads(threads);
+    for (const DType dtype : {DType::f32, DType::bf16}) {
+      for (const bool accumulate : {false, true}) {
+        Trial t{.m = 75, .n = 110, .k = 1237, .a_transposed = true, .accumulate = accumulate};
+        t.a = t.b = dtype;
+        CHECK(error_of(t) < kBoundF32);
+        t.alpha = -0.5;
+        CHECK(error_of(t) < kBoundF32);
+      }
+    }
+  }
+  set_num_threads(before);
+}
+
 TEST_CASE("bias, scale, accumulation and GELU") {
   for (const DType dtype : {DType::f64, DType::f32, DType::bf16}) {
     const double bound = dtype == DType::f64   ? kBoundF64
@@ -246,6 +263,11 @@ TEST_CASE("any number of threads gives the same bits") {
       const Tensor one = bits(1, a, b), three = bits(3, a, b);
       CHECK(std::memcmp(one.raw(), three.raw(), one.storage().bytes()) == 0);
     }
+    const Tensor x = rand_uniform({2100, 90}, {-1, 1}, {1}).to(dtype);  // a weight's gradient
+    const Tensor dy = rand_uniform({2100, 150}, {-1, 1}, {2}).to(dtype);
+    const Tensor turned = ops::transpose(dy, 0, 1);
+    const Tensor one = bits(1, turned, x), seven = bits(7, turned, x);
+    CHECK(std::memcmp(one.raw(), seven.raw(), one.storage().bytes()) == 0);
   }
   set_num_threads(before);
 }
