@@ -11,11 +11,15 @@
 
 namespace fovea {
 
-/// ddpm: ancestral sampling (Ho et al. 2020). ddim: Song et al. 2020.
-enum class SamplerKind { ddpm, ddim };
+/// ddpm: ancestral sampling (Ho et al. 2020). ddim: Song et al. 2020. dpmpp_2m: DPM-Solver++ of
+/// second order, multistep (Lu et al. 2022, algorithm 2); its first and last step are of first
+/// order.
+enum class SamplerKind { ddpm, ddim, dpmpp_2m };
 template <>
 inline constexpr auto kNames<SamplerKind> =
-    std::to_array<Named<SamplerKind>>({{SamplerKind::ddpm, "ddpm"}, {SamplerKind::ddim, "ddim"}});
+    std::to_array<Named<SamplerKind>>({{SamplerKind::ddpm, "ddpm"},
+                                       {SamplerKind::ddim, "ddim"},
+                                       {SamplerKind::dpmpp_2m, "dpmpp_2m"}});
 
 struct SamplerOptions {
   SamplerKind kind = SamplerKind::ddpm;
@@ -24,15 +28,27 @@ struct SamplerOptions {
 
   /// Whether step i adds noise; the last step, 0, never does.
   [[nodiscard]] bool adds_noise(std::int64_t i) const {
-    return i > 0 && (kind == SamplerKind::ddpm || eta > 0);
+    return i > 0 && (kind == SamplerKind::ddpm || (kind == SamplerKind::ddim && eta > 0));
   }
 };
 
-/// x_(i - 1) from x_i [B, C, H, W], the model's output for it and, if the step adds any, noise.
-/// Computed in the dtype of x.
-[[nodiscard]] Tensor denoise_step(const DiffusionProcess& process, const SamplerOptions& options,
-                                  std::int64_t i, const Tensor& x, const Tensor& output,
-                                  const Tensor& noise);
+/// The steps of one sampling, from the last of the process to step 0.
+class DenoisingSteps {
+ public:
+  /// Both outlive this object.
+  DenoisingSteps(const DiffusionProcess& process, const SamplerOptions& options)
+      : process_(process), options_(options) {}
+
+  /// x_(i - 1) from x_i [B, C, H, W], the model's output for it and, if the step adds any, noise.
+  /// Computed in the dtype of x.
+  [[nodiscard]] Tensor step(std::int64_t i, const Tensor& x, const Tensor& output,
+                            const Tensor& noise);
+
+ private:
+  const DiffusionProcess& process_;
+  const SamplerOptions& options_;
+  Tensor before_;  ///< dpmpp_2m: the image that step i + 1 predicted, if it was the one before
+};
 
 /// After a step: `done` of `steps`. Returns false to stop.
 struct SamplingStep {

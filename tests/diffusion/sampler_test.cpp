@@ -47,6 +47,12 @@ Denoiser true_noise(const DiffusionProcess& process, const Tensor& x0) {
   };
 }
 
+/// One step on its own.
+Tensor denoise_step(const DiffusionProcess& process, const SamplerOptions& options, std::int64_t i,
+                    const Tensor& x, const Tensor& output, const Tensor& noise) {
+  return DenoisingSteps(process, options).step(i, x, output, noise);
+}
+
 Tensor sampled(const SamplerOptions& options, const std::vector<std::int64_t>& indices,
                std::uint64_t seed = 1, DType dtype = DType::f32) {
   const DiffusionProcess process({.respacing = "20"});
@@ -55,16 +61,18 @@ Tensor sampled(const SamplerOptions& options, const std::vector<std::int64_t>& i
 
 }  // namespace
 
-TEST_CASE("DDIM without noise returns the image when the model knows the noise") {
+TEST_CASE("DDIM and DPM-Solver++ return the image when the model knows the noise") {
   const Tensor x0 = rand_uniform({3, 2, 3, 3}, {-1, 1}, {5}, kF64);
   for (const char* respacing : {"", "50", "ddim10", "7,2", "1"}) {
     CAPTURE(respacing);
     const DiffusionProcess process({.respacing = respacing});
     const SampleNoise noise(3, {0, 1, 2}, kImage, kF64);
     for (const bool clip : {false, true}) {
-      const SamplerOptions options{.kind = SamplerKind::ddim, .clip_denoised = clip};
-      const Tensor x = sample(process, true_noise(process, x0), options, noise);
-      CHECK(largest_difference(x, x0) < 1e-10);
+      for (const SamplerKind kind : {SamplerKind::ddim, SamplerKind::dpmpp_2m}) {
+        const SamplerOptions options{.kind = kind, .clip_denoised = clip};
+        const Tensor x = sample(process, true_noise(process, x0), options, noise);
+        CHECK(largest_difference(x, x0) < 1e-10);
+      }
     }
   }
 }
@@ -105,6 +113,62 @@ TEST_CASE("an ancestral step draws from the posterior of the predicted image") {
         doctest::Approx(mean - 1.5 * std::sqrt(process.betas()[300])).epsilon(1e-12));
 }
 
+TEST_CASE("DPM-Solver++ is of second order in the number of steps, DDIM of first") {
+  // Images whose values are N(mean, deviation^2) have a known flow of probability: a value stays at
+  // the same distance from the mean in units of the deviation of x_t.
+  constexpr double kMean = 0.3, kDeviation = 0.2;
+  const DiffusionProcess trained;
+  const auto variance = [](double ab) { return ab * kDeviation * kDeviation + 1 - ab; };
+  const Denoiser model = [&](const Tensor& x, const Tensor& t) {
+    const double ab = trained.at(static_cast<std::int64_t>(t.at(0))).alphas_cumprod;
+    return (x - kMean * std::sqrt(ab)) * (std::sqrt(1 - ab) / variance(ab));
+  };
+  const SampleNoise noise(3, {0, 1, 2}, kImage, kF64);
+  const auto error = [&](SamplerKind kind, const char* respacing) {
+    const DiffusionProcess process({.respacing = respacing});
+    const double first = process.at(process.size() - 1).alphas_cumprod;
+    // Later steps are long in the logarithm of noise, in which the solver is of second order.
+    const std::int64_t left = process.size() / 5;
+    const double last = process.at(left - 1).alphas_cumprod;
+    const Tensor x = sample(process, model, {.kind = kind}, noise,
+                            [left](const SamplingStep& s) { return s.done + left < s.steps; });
+    const Tensor distance =
+        (noise.initial() - kMean * std::sqrt(first)) / std::sqrt(variance(first));
+    return largest_difference(x, distance * std::sqrt(variance(last)) + kMean * std::sqrt(last));
+  };
+  CHECK(error(SamplerKind::dpmpp_2m, "50") < error(SamplerKind::ddim, "50") / 3);
+  CHECK(error(SamplerKind::ddim, "50") > 1.6 * error(SamplerKind::ddim, "100"));
+  CHECK(error(SamplerKind::dpmpp_2m, "50") > 3.2 * error(SamplerKind::dpmpp_2m, "100"));
+}
+
+TEST_CASE("a step of DPM-Solver++ follows the slope of the last two predicted images") {
+  const DiffusionProcess process({.respacing = "10"});
+  const SamplerOptions options{.kind = SamplerKind::dpmpp_2m};
+  const auto lambda = [&](std::int64_t i) {
+    const StepCoefficients& c = process.at(i);
+    return std::log(c.sqrt_alphas_cumprod / c.sqrt_one_minus_alphas_cumprod);
+  };
+  const auto image = [&](std::int64_t i, double x, double eps) {
+    const StepCoefficients& c = process.at(i);
+    return (x - c.sqrt_one_minus_alphas_cumprod * eps) / c.sqrt_alphas_cumprod;
+  };
+  const auto number = [](double value) { return full({1, 1, 1, 1}, value, kF64); };
+  DenoisingSteps steps(process, options);
+  const auto step = [&](std::int64_t i, double x, double eps, double d) {
+    const StepCoefficients &c = process.at(i), &next = process.at(i - 1);
+    const double h = lambda(i - 1) - lambda(i);
+    const double expected =
+        next.sqrt_one_minus_alphas_cumprod / c.sqrt_one_minus_alphas_cumprod * x -
+        next.sqrt_alphas_cumprod * (std::exp(-h) - 1) * d;
+    CHECK(steps.step(i, number(x), number(eps), {}).item() ==
+          doctest::Approx(expected).epsilon(1e-12));
+  };
+  const double first = image(9, 0.7, 0.5), second = image(8, 0.6, 0.4);
+  step(9, 0.7, 0.5, first);
+  const double r = (lambda(8) - lambda(9)) / (lambda(7) - lambda(8));
+  step(8, 0.6, 0.4, second + (second - first) / (2 * r));
+}
+
 TEST_CASE("clipping bounds the predicted image, not the step") {
   const DiffusionProcess process;
   const Tensor x = full({1, 1, 1, 1}, 3, kF64), output = zeros({1, 1, 1, 1}, kF64);
@@ -128,6 +192,7 @@ TEST_CASE("the last step adds no noise, and DDIM without eta needs none") {
 
 TEST_CASE("a sample depends on its seed and index alone, whatever the batch and the threads") {
   for (const SamplerOptions& options : {SamplerOptions{}, SamplerOptions{.kind = SamplerKind::ddim},
+                                        SamplerOptions{.kind = SamplerKind::dpmpp_2m},
                                         SamplerOptions{.kind = SamplerKind::ddim, .eta = 0.5}}) {
     const Tensor whole = sampled(options, {4, 9, 2});
     CHECK(row(sampled(options, {2}), 0).to_vector() == row(whole, 2).to_vector());

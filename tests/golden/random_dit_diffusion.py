@@ -79,16 +79,32 @@ def losses(process, x0, t, noise, xt, out):
     return mse, torch.where(t == 0, bits_of_level(x0, mean, log_variance), kl).mean((1, 2, 3)) / math.log(2)
 
 
-def step(process, config, i, x, out, noise):
-    c = x.shape[1]
-    x0 = process.x0(x, out[:, :c], i)
-    if config["clip_denoised"]:
-        x0 = x0.clamp(-1, 1)
-    ab, before = process.ab[i], process.before[i]
+def dpm_solver_step(process, i, x, x0, before):
+    """DPM-Solver++(2M), algorithm 2 of Lu et al. 2022; before is the x0 of the step before, or None."""
+    if i == 0:
+        return x0
+    half_log_snr = 0.5 * (process.ab.log() - (1 - process.ab).log())
+    h = half_log_snr[i - 1] - half_log_snr[i]
+    if before is not None:
+        x0 = x0 + (x0 - before) * h / (half_log_snr[i] - half_log_snr[i + 1]) / 2
+    return ((1 - process.ab[i - 1]) / (1 - process.ab[i])).sqrt() * x - process.ab[i - 1].sqrt() * torch.expm1(-h) * x0
+
+
+def predicted_image(process, config, i, x, out):
+    x0 = process.x0(x, out[:, :x.shape[1]], i)
+    return x0.clamp(-1, 1) if config["clip_denoised"] else x0
+
+
+def step(process, config, i, x, out, noise, before):
+    """x of the next step; before is the image that the step before predicted, or None."""
+    c, x0 = x.shape[1], predicted_image(process, config, i, x, out)
+    if config["sampler"] == "dpmpp_2m":
+        return dpm_solver_step(process, i, x, x0, before)
+    ab, next_ab = process.ab[i], process.before[i]
     if config["sampler"] == "ddim":
         eps = (x - ab.sqrt() * x0) / (1 - ab).sqrt()
-        sigma = config["eta"] * ((1 - before) / (1 - ab) * (1 - ab / before)).sqrt()
-        return before.sqrt() * x0 + (1 - before - sigma ** 2).sqrt() * eps + (sigma * noise if i else 0)
+        sigma = config["eta"] * ((1 - next_ab) / (1 - ab) * (1 - ab / next_ab)).sqrt()
+        return next_ab.sqrt() * x0 + (1 - next_ab - sigma ** 2).sqrt() * eps + (sigma * noise if i else 0)
     log_variance = process.learned(out[:, c:], i) if out.shape[1] > c else process.log_fixed[i]
     return process.posterior_mean(x0, x, i) + ((0.5 * log_variance).exp() * noise if i else 0)
 
@@ -109,11 +125,12 @@ def sampling(rng, config, model, process, steps):
     y, x = torch.randint(0, config["num_classes"], (n,)), torch.randn(shape, dtype=F64)
     tensors = {"timestep_map": torch.tensor(steps), "spaced_betas": process.beta, "sample_y": y, "sample_init": x,
                "sample_noise": torch.randn((len(steps), *shape), dtype=F64)}
-    seen = []
+    seen, before = [], None
     model.eval()  # no label is dropped
     with torch.no_grad():
         for noise, i in zip(tensors["sample_noise"], reversed(range(len(steps)))):
-            x = step(process, config, i, x, predicted(model, config, x, steps[i], y), noise)
+            out = predicted(model, config, x, steps[i], y)
+            before, x = predicted_image(process, config, i, x, out), step(process, config, i, x, out, noise, before)
             seen.append(x)
     return tensors | {"sample_steps": torch.stack(seen)}
 
@@ -128,14 +145,14 @@ def draw_config(rng):
         "pos_embed": rng.choice(["sincos", "learned"]), "diffusion_steps": steps,
         "noise_schedule": rng.choice(["linear", "squaredcos_cap_v2"]),
         "timestep_respacing": rng.choice(["7", "13", "4,3", "2,1,3", "ddim10", str(steps // 10)]),
-        "sampler": rng.choice(["ddpm", "ddim"]), "eta": rng.choice([0.0, 0.3, 1.0]),
+        "sampler": rng.choice(["ddpm", "ddim", "dpmpp_2m"]), "eta": rng.choice([0.0, 0.3, 1.0]),
         "clip_denoised": rng.random() < 0.5, "cfg_scale": rng.choice([1.5, 4.0]) if dropout and rng.random() < 0.6 else None,
     }
 
 
-def make_case(rng, _):
-    config, batch = draw_config(rng), rng.randint(2, 5)
-    model = dit.DiT(config).double()
+def draw_case(rng, config):
+    """The tensors of a golden file, the model and its betas."""
+    batch, model = rng.randint(2, 5), dit.DiT(config).double()
     random_golden.disturb(p for p in model.parameters() if p.requires_grad)
     betas = betas_of(config["noise_schedule"], config["diffusion_steps"])
     whole = Process(betas)
@@ -159,7 +176,12 @@ def make_case(rng, _):
     for i in steps:
         spaced.append(1 - whole.ab[i] / last)
         last = whole.ab[i]
-    return config, tensors | sampling(rng, config, model, Process(torch.stack(spaced)), steps), []
+    return tensors | sampling(rng, config, model, Process(torch.stack(spaced)), steps), model, betas
+
+
+def make_case(rng, _):
+    config = draw_config(rng)
+    return config, draw_case(rng, config)[0], []
 
 
 if __name__ == "__main__":
