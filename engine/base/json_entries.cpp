@@ -11,6 +11,7 @@
 
 #include "engine/base/error.h"
 #include "engine/base/json.h"
+#include "engine/base/json_syntax.h"
 #include "engine/base/text.h"
 
 namespace fovea {
@@ -301,6 +302,9 @@ std::string entry_place(const std::string& name, std::string_view list, std::siz
 void read_json_entries(const ByteSource& bytes, const std::string& name,
                        std::span<const EntryMember> members,
                        const std::function<void(std::string_view list, JsonEntry& entry)>& take) {
+  const std::string start = bytes.text_at(0, std::min<std::uint64_t>(bytes.size(), 512));
+  const std::string other = other_format(start);
+  check(other.empty(), name, ": ", other);
   Events events(name, members, take);
   Blocks blocks(bytes);
   json::sax_parse(BlockIterator(blocks), BlockIterator(), &events);

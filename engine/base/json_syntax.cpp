@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <regex>
 
+#include "engine/base/compressed.h"
 #include "engine/base/json.h"
 #include "engine/base/lists.h"
 
@@ -17,6 +18,22 @@ bool is_yaml(std::string_view text) {
   const std::string start(text.substr(0, 2000));
   static const std::regex form(R"(^(\s*(#[^\n]*)?\n)*(---|%YAML|[A-Za-z_][\w-]*[ \t]*:(\s|$)))");
   return std::regex_search(start, form, std::regex_constants::match_continuous);
+}
+
+/// Whether the text starts with "name =" or "[section]" on a line of its own.
+bool is_toml(std::string_view text) {
+  const std::string start(text.substr(0, 2000));
+  static const std::regex form(
+      R"(^(\s*(#[^\n]*)?\n)*([A-Za-z_][\w.-]*[ \t]*=|\[[A-Za-z_][\w.-]*\][ \t\r]*(\n|$)))");
+  return std::regex_search(start, form, std::regex_constants::match_continuous);
+}
+
+/// Whether every other byte of the start is zero, as in Latin letters of two bytes, or a byte-order
+/// mark says so.
+bool is_utf16(std::string_view text) {
+  if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff")) return true;
+  return text.size() >= 4 &&
+         ((text[0] == '\0' && text[2] == '\0') || (text[1] == '\0' && text[3] == '\0'));
 }
 
 std::string place_of(std::string_view text, std::size_t at) {
@@ -51,14 +68,31 @@ std::string meaning_of(std::string_view text, std::size_t at) {
 
 }  // namespace
 
+std::string other_format(std::string_view start) {
+  if (const std::string compression = compression_of(start); !compression.empty())
+    return compression;
+  if (is_utf16(start)) {
+    return "is UTF-16, as some editors and shells of Windows write it, expected UTF-8; iconv -f "
+           "UTF-16 -t UTF-8 args.json > utf8.json converts args.json";
+  }
+  if (is_yaml(start)) {
+    return "is YAML, expected JSON such as {\"batch-size\": 64}; python3 -c 'import json, yaml; "
+           "print(json.dumps(yaml.safe_load(open(\"args.yaml\"))))' converts args.yaml to JSON";
+  }
+  if (is_toml(start)) {
+    return "is TOML, expected JSON such as {\"batch-size\": 64}; python3 -c 'import json, tomllib; "
+           "print(json.dumps(tomllib.load(open(\"args.toml\", \"rb\"))))' converts args.toml to "
+           "JSON";
+  }
+  return "";
+}
+
 std::string syntax_complaint(std::string_view text, std::size_t byte) {
   const std::size_t mark = text.size() - without_bom(text).size();
   text.remove_prefix(mark);
   byte -= std::min(byte, mark);
-  if (is_yaml(text)) {
-    return "is YAML, expected JSON such as {\"batch-size\": 64}; python3 -c 'import json, yaml; "
-           "print(json.dumps(yaml.safe_load(open(\"args.yaml\"))))' converts args.yaml to JSON";
-  }
+  const std::string other = other_format(text);
+  if (!other.empty()) return other;
   if (text.find_first_not_of(kBlanks) == std::string_view::npos) {
     return "got nothing, expected a JSON object of settings";
   }

@@ -5,6 +5,7 @@
 #include <array>
 #include <string_view>
 
+#include "engine/base/compressed.h"
 #include "engine/base/error.h"
 #include "engine/base/json.h"
 #include "engine/base/text.h"
@@ -16,14 +17,6 @@ struct ForeignKind {
   std::string_view start, what;
 };
 constexpr std::array kKinds{
-    ForeignKind{"\x1f\x8b",
-                "is compressed with gzip; unpack it with gunzip, or tar xzf for a .tar.gz"},
-    ForeignKind{"BZh",
-                "is compressed with bzip2; unpack it with bunzip2, or tar xjf for a .tar.bz2"},
-    ForeignKind{"\xfd"
-                "7zXZ",
-                "is compressed with xz; unpack it with unxz, or tar xJf for a .tar.xz"},
-    ForeignKind{"\x28\xb5\x2f\xfd", "is compressed with zstd; unpack it with unzstd"},
     ForeignKind{"7z\xbc\xaf", "is a 7z archive; unpack it with 7z x"},
     ForeignKind{"Rar!", "is a RAR archive; unpack it with unrar x"},
     ForeignKind{"\x89HDF", "is an HDF5 file, as Keras writes it, which is not supported"},
@@ -73,6 +66,8 @@ void require_no_foreign_file(const ByteSource& source, const std::string& contex
     fail(context, ": is a Git LFS pointer", size.empty() ? "" : " to " + size + " bytes",
          ", not the weights themselves; fetch them with git lfs pull");
   }
+  const std::string compression = compression_of(start);
+  check(compression.empty(), context, ": ", compression);
   for (const ForeignKind& kind : kKinds)
     check(!start.starts_with(kind.start), context, ": ", kind.what);
   check(start.size() < 262 || start.substr(257, 5) != "ustar", context,

@@ -240,6 +240,8 @@ TEST_CASE("what is wrong with a COCO file is named, with its entry") {
         "f.json: got a single value, expected an object with the lists images, annotations, "
         "categories");
   CHECK(coco_error("").find("is not valid JSON") != std::string::npos);
+  CHECK(coco_error("\x1f\x8b\x08 and more") ==
+        "f.json: is compressed with gzip; unpack it with gunzip");
   CHECK(coco_error(R"({"other": )" + std::string(100, '[')).find("nested more than 16 levels") !=
         std::string::npos);
   CHECK(coco_error(R"({"images": [], "categories": []})") ==

@@ -170,6 +170,15 @@ TEST_CASE("JSON that is none is answered with line, column and what is meant") {
     CAPTURE(std::string(yaml));
     CHECK(complaint(yaml).starts_with("f: is YAML, expected JSON"));
   }
+  for (const char* toml : {"epochs = 3\n", "# mine\n\n[model]\nname = 'x'\n", "lr.start=0.1\r\n"}) {
+    CAPTURE(std::string(toml));
+    CHECK(complaint(toml).starts_with("f: is TOML, expected JSON"));
+  }
+  CHECK(complaint("[3]").find("TOML") == std::string::npos);
+  const std::string little("{\0}\0", 4), big("\0{\0}", 4);
+  for (const std::string& wide : {"\xff\xfe" + little, "\xfe\xff" + big, little, big})
+    CHECK(complaint(wide).starts_with("f: is UTF-16"));
+  CHECK(complaint("\x28\xb5\x2f\xfd...").starts_with("f: is compressed with zstd; unpack it"));
 }
 
 TEST_CASE("timm's other names of settings are understood, in files and as flags") {

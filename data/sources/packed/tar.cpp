@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "engine/base/compressed.h"
 #include "engine/base/error.h"
 #include "engine/base/text.h"
 
@@ -60,16 +61,9 @@ class Reader {
  private:
   /// Throws on a compressed file, with a message that says so.
   void check_plain() const {
-    struct Magic {
-      std::string_view bytes, program;
-    };
-    using namespace std::string_view_literals;
-    for (const Magic& magic : {Magic{"\x1F\x8B"sv, "gzip"}, Magic{"BZh"sv, "bzip2"},
-                               Magic{"\xFD\x37zXZ"sv, "xz"}, Magic{"\x28\xB5\x2F\xFD"sv, "zstd"}}) {
-      const bool fits = bytes_.size() >= magic.bytes.size() &&
-                        bytes_.text_at(0, magic.bytes.size()) == magic.bytes;
-      check(!fits, name_, ": is compressed with ", magic.program, ", expected a plain tar file");
-    }
+    const std::string start = bytes_.text_at(0, std::min<std::uint64_t>(bytes_.size(), 16));
+    const std::string compression = compression_of(start);
+    check(compression.empty(), name_, ": ", compression, " to a plain tar file");
   }
 
   void read_member(std::string_view block, std::vector<TarMember>& members) {
