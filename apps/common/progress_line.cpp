@@ -8,6 +8,7 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 
 #include "engine/base/output.h"
 #include "engine/base/text.h"
@@ -28,6 +29,12 @@ int terminal_width(int descriptor) {
   winsize size = {};
   const bool known = ::ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
   return known ? size.ws_col : 80;
+}
+
+/// Whether a line can be drawn over: in a terminal that knows how, as editors' shells do not.
+bool can_redraw(int descriptor) {
+  const char* const kind = std::getenv("TERM");
+  return ::isatty(descriptor) == 1 && kind != nullptr && std::string_view(kind) != "dumb";
 }
 
 double share_of(const ProgressState& state) {
@@ -68,15 +75,15 @@ std::string format_progress(const ProgressState& state, int width) {
 
 ProgressLine::ProgressLine(int descriptor, std::chrono::duration<double> interval)
     : descriptor_(descriptor),
-      is_terminal_(::isatty(descriptor) == 1),
-      interval_(is_terminal_ ? kRedrawInterval : interval),
-      last_drawn_(is_terminal_ ? Clock::time_point() : Clock::now()) {}
+      redraws_(can_redraw(descriptor)),
+      interval_(redraws_ ? kRedrawInterval : interval),
+      last_drawn_(redraws_ ? Clock::time_point() : Clock::now()) {}
 
 void ProgressLine::update(const ProgressState& state) {
   const Clock::time_point now = Clock::now();
   if (now - last_drawn_ < interval_) return;
   last_drawn_ = now;
-  if (is_terminal_) {  // one column stays free: some terminals wrap when it is written
+  if (redraws_) {  // one column stays free: some terminals wrap when it is written
     const std::string line = visible_text(format_progress(state, terminal_width(descriptor_) - 1));
     write_output(descriptor_, "\r" + line + "\x1b[K");
     is_drawn_ = true;

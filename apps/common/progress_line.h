@@ -28,7 +28,8 @@ struct ProgressState {
 /// texts are made visible.
 class ProgressLine {
  public:
-  /// `interval` is the time between lines if `descriptor` is not a terminal.
+  /// `interval` is the time between lines if `descriptor` is not a terminal or
+  /// TERM is unset or "dumb".
   explicit ProgressLine(int descriptor,
                         std::chrono::duration<double> interval = std::chrono::seconds(10));
   ProgressLine(const ProgressLine&) = delete;
@@ -46,7 +47,7 @@ class ProgressLine {
   using Clock = std::chrono::steady_clock;
 
   int descriptor_;
-  bool is_terminal_;
+  bool redraws_;  ///< one line over and over; else lines follow one another
   bool is_drawn_ = false;
   std::chrono::duration<double> interval_;
   Clock::time_point last_drawn_;

@@ -3,10 +3,14 @@
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <unistd.h>
+
+#include <array>
 
 #include "engine/base/files.h"
 #include "engine/base/text.h"
+#include "tests/support/environment.h"
 #include "tests/support/temporary_folder.h"
 
 using namespace fovea;
@@ -46,6 +50,30 @@ TEST_CASE("the ends of a loop") {
   CHECK(format_status({.label = "test", .done = 10, .total = 10, .seconds = 61, .note = ""}) ==
         "test 100% in 1:01");
   CHECK(format_status({.label = "none", .done = 0, .total = 0, .note = ""}) == "none   0%");
+}
+
+TEST_CASE("a terminal gets one line over and over, a dumb one whole lines") {
+  const auto shown_on = [](const char* kind) {
+    const Environment environment(std::map<std::string, std::string>{{"TERM", kind}});
+    const int control = ::posix_openpt(O_RDWR | O_NOCTTY);
+    REQUIRE(control >= 0);
+    REQUIRE(::grantpt(control) == 0);
+    REQUIRE(::unlockpt(control) == 0);
+    const int terminal = ::open(::ptsname(control), O_RDWR | O_NOCTTY);
+    REQUIRE(terminal >= 0);
+    {
+      ProgressLine line(terminal, std::chrono::seconds(0));
+      line.update({.label = "a", .done = 1, .total = 2, .seconds = 1, .note = ""});
+      line.print("done");
+    }
+    std::array<char, 1000> text{};
+    const ssize_t count = ::read(control, text.data(), text.size());
+    ::close(terminal);
+    ::close(control);
+    return std::string(text.data(), static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
+  };
+  CHECK(shown_on("xterm").find("\x1b[K") != std::string::npos);
+  CHECK(shown_on("dumb") == "a  50% eta 1s\r\ndone\r\n");
 }
 
 TEST_CASE("a file gets whole lines at the interval and no control characters") {
