@@ -86,6 +86,8 @@ __device__ inline std::uint32_t round_to_tf32(float x) {
   asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(x));
   return bits;
 }
+/// e^x as CUDA's library rounds it.
+__device__ inline float exponential(float x) { return ::expf(x); }
 /// 2^x within 2 ULP; subnormal results become zero.
 __device__ inline float approximate_exp2(float x) {
   float y;

@@ -12,6 +12,7 @@ namespace fovea::ops::cuda {
 using fovea::cuda::approximate_exp2;
 using fovea::cuda::commit_copies;
 using fovea::cuda::copy_async;
+using fovea::cuda::exponential;
 using fovea::cuda::kWarp;
 using fovea::cuda::load_matrices;
 using fovea::cuda::load_matrices_transposed;
@@ -148,7 +149,7 @@ struct Tf32Product {
   }
 
   __device__ static float exp(float score, float maximum) {
-    return detail::math::exp(score - maximum);
+    return exponential(score - maximum);
   }
 };
 

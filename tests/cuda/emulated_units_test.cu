@@ -52,6 +52,9 @@ __global__ void copies_what_exists(float* out, const float* in, int offset, int 
   for (unsigned i = 0; i < 4; ++i) out[i] = box[i];
 }
 
+__global__ void exponentiates(float* out, const float* in, unsigned count) {
+  if (threadIdx.x < count) out[threadIdx.x] = exponential(in[threadIdx.x]);
+}
 __global__ void approximates_exp2(float* out, const float* in) {
   out[threadIdx.x] = approximate_exp2(in[threadIdx.x]);
 }
@@ -228,6 +231,21 @@ TEST_CASE("products of tensor cores are counted once per warp") {
   machine.counts = true;
   check_clean(multiplies_tf32, 3, 32, 0, data_of<float>(out), data_of<float>(factors),
               data_of<float>(factors));
-  machine.counts = false;
   CHECK(machine.counters().mma == 3);
+  CHECK(machine.counters().mma_tf32 == 3);
+  check_clean(multiplies_on_tensor_cores, 1, 32, 768, data_of<float>(out),
+              data_of<std::uint16_t>(factors), data_of<std::uint16_t>(factors));
+  CHECK(machine.counters().mma == 1);
+  CHECK(machine.counters().mma_tf32 == 0);
+  machine.counts = false;
+}
+
+TEST_CASE("exponentials are counted once per thread") {
+  const Tensor in = zeros({32}, {DType::f32, kCuda}), out = zeros({32}, in.options());
+  const Machine& machine = Machine::instance();
+  check_clean(exponentiates, 1, 32, 0, data_of<float>(out), data_of<float>(in), 17u);
+  CHECK(machine.counters().exponentials == 17);
+  CHECK(out.at(16) == 1);
+  check_clean(approximates_exp2, 1, 32, 0, data_of<float>(out), data_of<float>(in));
+  CHECK(machine.counters().exponentials == 32);
 }

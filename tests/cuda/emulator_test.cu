@@ -68,6 +68,16 @@ __global__ void reads_its_neighbour(float* x) {
   x[blockIdx.x] = x[(blockIdx.x + 1) % gridDim.x] + 1;
 }
 __global__ void copies(float* out, const float* in) { out[grid_thread()] = in[grid_thread()]; }
+__global__ void every_block_copies(float* out, const float* in) {
+  out[grid_thread()] = in[threadIdx.x];
+}
+/// The compiler keeps it apart, since both kernels call it.
+bf16 halved(float x, int times) {
+  while (times-- > 0) x /= 2;
+  return bf16(x);
+}
+__global__ void halves(bf16* out, float x) { out[threadIdx.x] = halved(x, 1); }
+__global__ void quarters(bf16* out, float x) { out[threadIdx.x] = halved(x, 2); }
 __global__ void copies_if(float* out, const float* in, int count) {
   if (grid_thread() < count) out[grid_thread()] = in[grid_thread()];
 }
@@ -167,6 +177,15 @@ TEST_CASE("bytes that nobody wrote, of no allocation, freed, or of the host are 
   check_found("was freed", copies, 1, 64, 0, static_cast<float*>(freed), data_of<float>(in));
 }
 
+TEST_CASE("a structure that a function returns into memory is looked at") {
+  const Tensor out = empty({128}, {DType::bf16, kCuda});
+  check_clean(halves, 1, 128, 0, data_of<bf16>(out), 8.0f);
+  CHECK(out.at(127) == 4);
+  check_clean(quarters, 1, 128, 0, data_of<bf16>(out), 8.0f);
+  CHECK(out.at(127) == 2);
+  check_found("writes 2 bytes 0 bytes behind", halves, 1, 129, 0, data_of<bf16>(out), 8.0f);
+}
+
 TEST_CASE("an access is aligned to its size") {
   const Tensor in = numbers(64), out = empty({64}, {DType::f32, kCuda});
   check_clean(copies_four, 1, 16, 0, data_of<float>(out), data_of<float>(in), 0);
@@ -225,6 +244,10 @@ TEST_CASE("bank conflicts and sectors are counted") {
   check_clean(copies, 1, 64, 0, data_of<float>(out), data_of<float>(in));
   CHECK(machine.counters().sectors == 2 * 64 * 4 / 32);
   CHECK(machine.counters().vector_share() == 0);
+  CHECK(machine.counters().distinct_sectors == machine.counters().sectors);
+  check_clean(every_block_copies, 2, 32, 0, data_of<float>(out), data_of<float>(in));
+  CHECK(machine.counters().sectors == (2 + 2) * 32 * 4 / 32);
+  CHECK(machine.counters().distinct_sectors == (1 + 2) * 32 * 4 / 32);
   check_clean(copies_four, 1, 32, 0, data_of<float>(out), data_of<float>(in), 0);
   CHECK(machine.counters().vector_share() == 1);
   machine.counts = false;

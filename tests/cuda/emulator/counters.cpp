@@ -10,43 +10,70 @@ Counters& Counters::operator+=(const Counters& other) {
   for (const auto member :
        {&Counters::launches, &Counters::global_requests, &Counters::global_bytes,
         &Counters::vector_bytes, &Counters::sectors, &Counters::shared_requests,
-        &Counters::wavefronts, &Counters::extra_wavefronts, &Counters::mma}) {
+        &Counters::wavefronts, &Counters::extra_wavefronts, &Counters::mma,
+        &Counters::distinct_sectors, &Counters::mma_tf32, &Counters::exponentials}) {
     this->*member += other.*member;
   }
   return *this;
 }
 
+bool SectorSet::insert(std::uintptr_t sector) {
+  auto bit = pages_[sector / kPage][sector % kPage];
+  const bool is_new = !bit;
+  bit = true;
+  return is_new;
+}
+
+void AccessCounter::start_launch() {
+  counters_ = {.launches = 1};
+  read_.clear();
+  written_.clear();
+}
+
+void AccessCounter::add_mma(bool is_tf32) {
+  ++counters_.mma;
+  counters_.mma_tf32 += is_tf32 ? 1 : 0;
+}
+
 void AccessCounter::add(unsigned lane, const void* place, const void* address, std::size_t bytes,
-                        bool is_shared) {
+                        Target target) {
   Request& request = requests_[{place, turns_[lane][place]++}];
   request.bytes = bytes;
-  request.is_shared = is_shared;
+  request.target = target;
   request.addresses[lane] = reinterpret_cast<std::uintptr_t>(address);
 }
 
 void AccessCounter::finish_warp() {
   for (const auto& [where, request] : requests_) {
-    if (request.is_shared) {
+    if (request.target == Target::shared) {
       count_shared(request);
-      continue;
+    } else {
+      count_global(request);
     }
-    constexpr std::uintptr_t kSector = 32;
-    std::set<std::uintptr_t> sectors, places;
-    for (const auto& [lane, address] : request.addresses) {
-      for (std::size_t at = 0; at < request.bytes; at += kSector / 2) {
-        sectors.insert((address + at) / kSector);
-      }
-      sectors.insert((address + request.bytes - 1) / kSector);
-      places.insert(address);
-    }
-    const std::size_t bytes = request.bytes * places.size();
-    ++counters_.global_requests;
-    counters_.global_bytes += bytes;
-    counters_.vector_bytes += request.bytes == 16 ? bytes : 0;
-    counters_.sectors += sectors.size();
   }
   requests_.clear();
   for (auto& turns : turns_) turns.clear();
+}
+
+void AccessCounter::count_global(const Request& request) {
+  constexpr std::uintptr_t kSector = 32;
+  std::set<std::uintptr_t> sectors, places;
+  for (const auto& [lane, address] : request.addresses) {
+    for (std::size_t at = 0; at < request.bytes; at += kSector / 2) {
+      sectors.insert((address + at) / kSector);
+    }
+    sectors.insert((address + request.bytes - 1) / kSector);
+    places.insert(address);
+  }
+  const std::size_t bytes = request.bytes * places.size();
+  ++counters_.global_requests;
+  counters_.global_bytes += bytes;
+  counters_.vector_bytes += request.bytes == 16 ? bytes : 0;
+  counters_.sectors += sectors.size();
+  SectorSet& touched = request.target == Target::read ? read_ : written_;
+  for (const std::uintptr_t sector : sectors) {
+    counters_.distinct_sectors += touched.insert(sector) ? 1 : 0;
+  }
 }
 
 /// Accesses of 8 bytes are served per half warp, of 16 bytes per quarter warp. In one cycle each

@@ -1,10 +1,12 @@
 // Work of a kernel: 32-byte sectors of device memory, wavefronts of shared memory, products on
-// tensor cores.
+// tensor cores, exponentials.
 #pragma once
 
 #include <array>
+#include <bitset>
 #include <cstdint>
 #include <map>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -18,10 +20,15 @@ struct Counters {
   std::uint64_t global_bytes = 0;     ///< bytes requested by several lanes count once
   std::uint64_t vector_bytes = 0;     ///< part of global_bytes in accesses of 16 bytes
   std::uint64_t sectors = 0;          ///< sectors touched by the requests, without a cache
+  /// The different sectors that a launch reads, and those that it writes: what is left to the
+  /// memory behind a cache that holds them all.
+  std::uint64_t distinct_sectors = 0;
   std::uint64_t shared_requests = 0;
   std::uint64_t wavefronts = 0;        ///< shared memory cycles: 32 banks of 4 bytes each
   std::uint64_t extra_wavefronts = 0;  ///< cycles above the minimum for these bytes
   std::uint64_t mma = 0;               ///< products on tensor cores, once per warp
+  std::uint64_t mma_tf32 = 0;          ///< those of them in TF32
+  std::uint64_t exponentials = 0;      ///< of attention on tensor cores, once per thread
 
   Counters& operator+=(const Counters& other);
   [[nodiscard]] double conflicts_a_request() const {
@@ -36,28 +43,45 @@ struct Counters {
   }
 };
 
+/// Sectors of device memory, which kernels touch in runs.
+class SectorSet {
+ public:
+  /// Returns whether the sector is new.
+  bool insert(std::uintptr_t sector);
+  void clear() { pages_.clear(); }
+
+ private:
+  static constexpr std::size_t kPage = 256;
+
+  std::unordered_map<std::uintptr_t, std::bitset<kPage>> pages_;
+};
+
 /// Combines the sequential accesses of a warp's lanes into the requests of hardware: the n-th
 /// access of each lane at the same place in the program.
 class AccessCounter {
  public:
-  void start_launch() { counters_ = {.launches = 1}; }
-  void add(unsigned lane, const void* place, const void* address, std::size_t bytes,
-           bool is_shared);
-  void add_mma() { ++counters_.mma; }
+  enum class Target { read, written, shared };
+
+  void start_launch();
+  void add(unsigned lane, const void* place, const void* address, std::size_t bytes, Target target);
+  void add_mma(bool is_tf32);
+  void add_exponential() { ++counters_.exponentials; }
   void finish_warp();  ///< the following lanes belong to another warp
   [[nodiscard]] const Counters& counters() const { return counters_; }
 
  private:
   struct Request {
     std::size_t bytes = 0;
-    bool is_shared = false;
+    Target target = Target::read;
     std::map<unsigned, std::uintptr_t> addresses;  ///< address per lane
   };
   void count_shared(const Request& request);
+  void count_global(const Request& request);
 
   std::map<std::pair<const void*, unsigned>, Request> requests_;  ///< by place and turn
   std::array<std::map<const void*, unsigned>, kWarpSize> turns_;
   Counters counters_;
+  SectorSet read_, written_;  ///< by the launch
 };
 
 }  // namespace fovea::emulate

@@ -358,7 +358,7 @@ void Machine::copy_async(void* to, const void* from, std::size_t bytes, int exis
   }
   const auto* const place = static_cast<const std::byte*>(__builtin_return_address(0));
   const auto count = static_cast<std::size_t>(existing);
-  if (counts && count > 0) counter_.add(lane(), place, from, bytes, false);
+  if (counts && count > 0) counter_.add(lane(), place, from, bytes, AccessCounter::Target::read);
   for (std::size_t i = 0; i < count; i += count == bytes ? bytes : 1) {
     check(static_cast<const std::byte*>(from) + i, count == bytes ? bytes : 1, Access::read);
   }
@@ -389,7 +389,11 @@ void Machine::access(const void* address, std::size_t bytes, Access kind, const 
   const bool is_shared = shared_.holds(address);
   if (counts && (is_shared || device_.holds(address))) {
     const Visit visit;
-    counter_.add(lane(), place, address, bytes, is_shared);
+    using Target = AccessCounter::Target;
+    const Target target = is_shared              ? Target::shared
+                          : kind == Access::read ? Target::read
+                                                 : Target::written;
+    counter_.add(lane(), place, address, bytes, target);
   }
   check(address, bytes, kind);
 }

@@ -100,7 +100,8 @@ class Machine {
   void access(const void* address, std::size_t bytes, Access kind, const void* place);
   /// Fails on a GPU older than the instruction.
   void require_capability(std::string_view instruction, int at_least);
-  void count_mma() { counter_.add_mma(); }
+  void count_mma(bool is_tf32) { counter_.add_mma(is_tf32); }
+  void count_exponential() { counter_.add_exponential(); }
   [[noreturn]] void fail(const std::string& what);
 
  private:

@@ -117,7 +117,7 @@ void mma(Mma kind, float (&d)[4], const std::uint32_t (&a)[4], const std::uint32
   Machine& machine = Machine::instance();
   machine.require_capability("mma.sync of bf16 and TF32", 80);
   machine.meet("mma.sync", kAll, &record, compute_mma);
-  if (machine.lane() == 0) machine.count_mma();
+  if (machine.lane() == 0) machine.count_mma(kind == Mma::tf32);
 }
 
 void load_matrices(std::uint32_t (&words)[4], const void* row, bool transposed) {
@@ -133,7 +133,13 @@ std::uint32_t round_to_tf32(float x) {
   return std::isfinite(x) ? (bits + 0x1000u) & ~0x1fffu : bits;
 }
 
+float exponential(float x) {
+  Machine::instance().count_exponential();
+  return static_cast<float>(std::exp(static_cast<double>(x)));
+}
+
 float approximate_exp2(float x) {
+  Machine::instance().count_exponential();
   const auto y = static_cast<float>(std::exp2(static_cast<double>(x)));
   const bool is_normal = std::isnormal(y);
   const std::uint64_t seed = Machine::instance().rounding;

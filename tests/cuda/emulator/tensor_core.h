@@ -17,6 +17,8 @@ enum class Mma {
 void mma(Mma kind, float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]);
 void load_matrices(std::uint32_t (&words)[4], const void* row, bool transposed);
 
+/// e^x, the nearest f32.
+[[nodiscard]] float exponential(float x);
 /// To 10 bits after the point, halves away from zero.
 [[nodiscard]] std::uint32_t round_to_tf32(float x);
 /// ex2.approx.ftz: Machine::rounding 0: the nearest f32. Otherwise off by the 2 ULP that the PTX
