@@ -12,8 +12,8 @@ libraries_of() {  # programs...
     grep -v -E '/(libc|libm|libdl|librt|libpthread|ld-linux[^/]*)\.so'
 }
 
-# pack FILE BUILD: the programs of that folder without symbols, at most 30 MB. Programs of one kind are
-# alike, so that a large window finds most of each in the one before.
+# pack FILE BUILD: the programs of that folder without symbols, and its counts.json if it has one, at most
+# 30 MB. Programs of one kind are alike, so that a large window finds most of each in the one before.
 pack() (
   file=$1 from=$2
   folder=$(mktemp -d) || exit 1
@@ -25,7 +25,9 @@ pack() (
   (cd "$from" && libraries_of "${packed_programs[@]}") | while read -r library; do
     strip -o "$folder/lib/$(basename "$library")" "$library" || exit 1
   done
-  tar -C "$folder" -c "${packed_programs[@]}" lib | xz -T1 --lzma2=preset=6,dict=256MiB >"$file.part" || exit 1
+  local counts=()
+  [ -f "$from/counts.json" ] && cp "$from/counts.json" "$folder" && counts=(counts.json)
+  tar -C "$folder" -c "${packed_programs[@]}" lib "${counts[@]}" | xz -T1 --lzma2=preset=6,dict=256MiB >"$file.part" || exit 1
   bytes=$(stat -c %s "$file.part")
   if [ "$bytes" -gt "$packed_most" ]; then
     echo "gpu_check.sh: the archive has $bytes bytes, at most $packed_most are allowed:" >&2

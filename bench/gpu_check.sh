@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # All checks that need a real GPU, in one command and in the order of their use on a visit of 15 minutes:
-#   1. in 8 minutes: rates of the machine, attention's op table and memcheck, five workloads in f32 and bf16,
-#      training and inference, by kernel and beside PyTorch in eager mode
+#   1. in 8 minutes: rates of the machine, and what they predict (gpu_model.py, where BUILD_DIR has a counts.json
+#      of gpu_counts.py); attention's op table and memcheck, five workloads in f32 and bf16, training and
+#      inference, by kernel and beside PyTorch in eager mode
 #   2. PyTorch compiled, for two models
 #   3. the device's tests, all op tables, derivatives, golden files, training of every family, all other
 #      programs, attention alone beside PyTorch's backends, the benchmark with its memory, compute-sanitizer's
@@ -104,9 +105,24 @@ has_peer() {  # says why not, and leaves that in $lack
   return 1
 }
 
+# What gpu_model.py expects of this machine, from counts that need no GPU.
+predict() {
+  local counts=$build/counts.json
+  if [ -n "$dry" ]; then
+    counts=$logs/counts.json
+    step 600 counts bench/gpu_counts.py "$counts" --programs "$programs" --tiny --precision bf16
+  fi
+  if [ -f "$counts" ]; then
+    step 5 predict bench/gpu_model.py "$counts" --measured "$logs/rates.json" --json "$logs/predict.json"
+  else
+    skip "there is no $counts: bench/gpu_counts.py writes it without a GPU" predict
+  fi
+}
+
 # The first eight minutes: the limits add up to 480 seconds.
 first_part() {  # flags of the workloads...
-  step 30 rates "$programs/gpu_rates" --json "$logs/rates.json" ${dry:+--tiny}
+  step 25 rates "$programs/gpu_rates" --json "$logs/rates.json" ${dry:+--tiny}
+  predict
   step 60 attention "$programs/cuda_attention" "${few_sizes[@]}"
   if [ -n "$dry" ]; then
     skip "compute-sanitizer needs a GPU; the emulator looks at every access" attention-memcheck
@@ -187,9 +203,9 @@ check_on_the_fake_device() {
   step 3600 build cmake --build "$build" --target test_emulator test_fake test_fake_device test_fake_train \
     test_fake_families test_fake_access fake_cuda_cases fake_cuda_attention fake_gradcheck fake_parity \
     fake_train_cifar fake_train_mae fake_train_diffusion fake_train_vae fake_train_depth fake_train_detection \
-    fake_evaluate fake_predict fake_inspect fake_summary fake_fovea_bench fake_gpu_rates
-  first_part --model vit_tiny_patch4_32 --patch-size 16 --depth 1 --embed-dim 12 --num-heads 2 --num-classes 10 \
-    --batch-size 1 --reps 1 --ceiling 32
+    fake_evaluate fake_predict fake_inspect fake_summary fake_fovea_bench fake_gpu_rates fake_kernel_counts
+  first_part --model vit_tiny_patch4_32 --patch-size 16 --depth 2 --embed-dim 16 --num-heads 2 --batch-size 2 \
+    --reps 1 --ceiling 32
   compiled_part
   rest_on_the_fake_device
 }
@@ -207,7 +223,7 @@ check_on_a_gpu() {
   step 3600 configure cmake -S . -B "$build" -G Ninja -DFOVEA_CUDA=ON -DCMAKE_CUDA_ARCHITECTURES="${architecture:-80;90}"
   step 3600 build cmake --build "$build" --target "${targets[@]}"
   if [ -z "$gpu" ]; then
-    skip "no GPU is visible" rates attention attention-memcheck kernels-f32 kernels-bf16 eager-f32 eager-bf16 \
+    skip "no GPU is visible" rates predict attention attention-memcheck kernels-f32 kernels-bf16 eager-f32 eager-bf16 \
       compile-vit_tiny compile-deit_small autotune-vit_tiny autotune-deit_small device cases gradcheck parity-f32 \
       parity-bf16 training programs attention-alone benchmark memcheck racecheck initcheck synccheck
     return

@@ -1,5 +1,6 @@
 // gpu_rates [--json FILE]: what a GPU does per second, alone: copies, products on tensor cores,
-// powers of two, launches, and the products of ViT's layers through cuBLASLt.
+// powers of two, launches, also as a graph's nodes, and the products of ViT's layers through
+// cuBLASLt.
 #include "bench/gpu_rates.h"
 
 #include <chrono>
@@ -93,6 +94,8 @@ void add_machine(Rates& rates, const RateSizes& sizes) {
     for (int i = 0; i < sizes.launches; ++i) run_nothing();
   };
   rates.add("launch", 1e6 * seconds_of(launches) / sizes.launches, "us");
+  const GraphOfNothing graph(sizes.launches);
+  rates.add("node", 1e6 * seconds_of([&] { graph.run(); }) / sizes.launches, "us");
 }
 
 /// x w of a layer: qkv, projection, and the MLP's two.

@@ -22,4 +22,17 @@ void run_mma_tf32(float* sums, Repetition how);
 void run_exp2(float* sums, Repetition how);
 void run_nothing();
 
+/// Kernels that do nothing, one after another, as a graph of the current stream.
+class GraphOfNothing {
+ public:
+  explicit GraphOfNothing(int nodes);
+  ~GraphOfNothing();
+  GraphOfNothing(const GraphOfNothing&) = delete;
+  GraphOfNothing& operator=(const GraphOfNothing&) = delete;
+  void run() const;
+
+ private:
+  void* graph_ = nullptr;  ///< cudaGraphExec_t
+};
+
 }  // namespace fovea::bench

@@ -1,5 +1,6 @@
 // The kernels of gpu_rates: registers only, except the copy.
 #include "bench/gpu_rates.h"
+#include "engine/cuda/status.h"
 #include "engine/cuda/tensor_core.cuh"
 
 namespace fovea::bench {
@@ -71,5 +72,25 @@ void run_exp2(float* sums, Repetition how) {
   gpu::launch(gpu::current_stream(), exp2_kernel, how.blocks, kRateThreads, 0, sums, how.rounds);
 }
 void run_nothing() { gpu::launch(gpu::current_stream(), nothing_kernel, 1, 1, 0); }
+
+GraphOfNothing::GraphOfNothing(int nodes) {
+  using gpu::cuda_check;
+  cudaGraph_t captured = nullptr;
+  cudaGraphExec_t executable = nullptr;
+  cuda_check(cudaStreamBeginCapture(gpu::current_stream(), cudaStreamCaptureModeThreadLocal),
+             "cudaStreamBeginCapture");
+  for (int i = 0; i < nodes; ++i) run_nothing();
+  cuda_check(cudaStreamEndCapture(gpu::current_stream(), &captured), "cudaStreamEndCapture");
+  cuda_check(cudaGraphInstantiate(&executable, captured, 0), "cudaGraphInstantiate");
+  cuda_check(cudaGraphDestroy(captured), "cudaGraphDestroy");
+  graph_ = executable;
+}
+GraphOfNothing::~GraphOfNothing() {
+  (void)cudaGraphExecDestroy(static_cast<cudaGraphExec_t>(graph_));
+}
+void GraphOfNothing::run() const {
+  gpu::cuda_check(cudaGraphLaunch(static_cast<cudaGraphExec_t>(graph_), gpu::current_stream()),
+                  "cudaGraphLaunch");
+}
 
 }  // namespace fovea::bench

@@ -14,41 +14,17 @@ import json
 import pathlib
 import sys
 
-# What is to be expected of an H200, from its data sheet and published measurements: mma.sync reaches 62 % of the peak of
-# 989 TFLOP/s in bf16 and half of that in TF32; 132 processors of 1.98 GHz make 16 powers of two a cycle; cuBLASLt reaches 75 %
-# of the peak, and half of it at width 192.
-EXPECTED = {"copy": 4.3, "mma bf16": 615, "mma TF32": 307, "ex2": 4.2, "launch": 2.5}
-PEAKS = {"f32": 67, "TF32": 494, "bf16": 989}
-SHARES = {"ViT-Ti": 0.5, "ViT-S": 0.75, "ViT-B": 0.75}
+from gpu_model import Rates
 
-# Rates of attention on such a GPU in TFLOP/s, forward and backward, by precision and width: the sum of the times of its
-# products, exponentials and other arithmetic, which a warp hardly overlaps. Of 4 B H N^2 D operations forward, 2.5 times that
-# backward.
-ATTENTION_RATES = {"bf16": {16: (111, 92), 48: (246, 187), 64: (289, 215)}, "f32": {16: (52, 43), 48: (78, 60), 64: (83, 63)}}
-ATTENTION = {  # layers, heads, tokens and width
-    "vit_tiny_patch4_32": (12, 3, 65, 64), "deit_tiny_patch16_224": (12, 3, 197, 64), "cpvt_tiny_peg0_224": (12, 3, 197, 64),
-    "pervit_tiny_224": (12, 4, 196, 48), "pit_tiny_32": (12, 12, 1025, 16), "deit_small_patch16_224": (12, 6, 197, 64)}
+LONGEST = 10  # kernels of a step beside their predictions
 
 
-def expected_rate(name):
-    model, _, rest = name.partition(" ")
-    if model in SHARES:
-        return PEAKS[rest.split()[-1]] * SHARES[model]
-    return EXPECTED.get(name)
+def total_of(kernels):
+    return sum(kernel["ms"] for kernel in kernels)
 
 
-def expected_attention(row):
-    """Milliseconds of a step's attention, or None."""
-    if row["workload"] not in ATTENTION:
-        return None
-    layers, heads, tokens, width = ATTENTION[row["workload"]]
-    forward, backward = ATTENTION_RATES[row["precision"]][width]
-    flop = 4e-9 * layers * row["batch"] * heads * tokens ** 2 * width
-    return flop / forward + (2.5 * flop / backward if row["mode"] == "train" else 0)
-
-
-def attention_of(row):
-    return sum(kernel["ms"] for kernel in row["kernels"] if "attention" in kernel["name"] or kernel["name"].startswith("mma_"))
+def attention_of(kernels):
+    return total_of(k for k in kernels if "attention" in k["name"] or k["name"].startswith("mma_"))
 
 
 def shown(value, digits=3):
@@ -61,7 +37,7 @@ def table(head, rows):
 
 
 def rate_rows(steps):
-    return [[rate["name"], rate["unit"], shown(expected_rate(rate["name"])), shown(rate["value"])]
+    return [[rate["name"], rate["unit"], shown(Rates().of(rate["name"])), shown(rate["value"])]
             for rate in steps.get("rates", {}).get("rows", [])]
 
 
@@ -69,20 +45,44 @@ def key_of(row):
     return row["workload"], str(row["batch"]), row["mode"], row["precision"]
 
 
+def predictions(steps):
+    """Of gpu_model.py, by workload, batch, mode and precision."""
+    return {key_of(row): row for row in steps.get("predict", {}).get("rows", [])}
+
+
 def workload_rows(steps):
     """A row for each workload, mode and precision that was timed by kernel, or beside a peer."""
-    found = {}
+    found, predicted = {}, predictions(steps)
     for name, step in steps.items():
         for row in step["rows"] if name.startswith(("kernels-", "eager-", "compile-", "autotune-")) else []:
             entry = found.setdefault(key_of(row), {"ms": 1e3 * row["batch"] / row["ours_img_s"]})
             if "kernels" in row:
-                entry["attention"], entry["expected"] = attention_of(row), expected_attention(row)
+                entry["kernels"], entry["attention"] = total_of(row["kernels"]), attention_of(row["kernels"])
                 entry["longest"] = ", ".join(f"{k['name']} {k['ms']:.3g}" for k in row["kernels"][:3])
             if row["peer_name"] is not None:
                 kind = row["peer_name"].split()[-1]
                 entry[kind] = row["peer_note"] if row["ratio"] is None else f"{row['ratio']:.2f}"
-    return [[*key, shown(entry["ms"]), shown(entry.get("expected")), shown(entry.get("attention")), entry.get("longest", "-"),
-             *(entry.get(kind, "-") for kind in ("eager", "compile", "autotune"))] for key, entry in found.items()]
+            if key_of(row) in predicted:
+                kernels = predicted[key_of(row)]["kernels"]
+                entry["predicted"], entry["predicted attention"] = total_of(kernels), attention_of(kernels)
+    numbers = ("ms", "predicted", "kernels", "predicted attention", "attention")
+    texts = ("longest", "eager", "compile", "autotune")
+    return [[*key, *(shown(entry.get(number)) for number in numbers), *(entry.get(text, "-") for text in texts)]
+            for key, entry in found.items()]
+
+
+def kernel_rows(steps):
+    """The longest kernels of training, beside what was predicted of them."""
+    rows, predicted = [], predictions(steps)
+    for name, step in steps.items():
+        for row in step["rows"] if name.startswith("kernels-") else []:
+            if row["mode"] != "train":
+                continue
+            expected = {k["name"]: k["ms"] for k in predicted.get(key_of(row), {"kernels": []})["kernels"]}
+            rows += [[row["workload"], row["precision"], k["name"], str(k["launches"]),
+                      shown(expected[k["name"]]) if k["name"] in expected else "not predicted", shown(k["ms"])]
+                     for k in row["kernels"][:LONGEST]]
+    return rows
 
 
 def attention_rows(steps):
@@ -94,8 +94,10 @@ def attention_rows(steps):
 def table_of(results):
     parts = [
         table(["rate", "unit", "expected", "measured"], rate_rows(results["steps"])),
-        table(["model", "batch", "mode", "precision", "ms a step", "attention expected, ms", "attention, ms",
-               "longest kernels, ms", "to eager PyTorch", "to compiled", "to max-autotune"], workload_rows(results["steps"])),
+        table(["model", "batch", "mode", "precision", "ms a step", "kernels predicted, ms", "kernels, ms",
+               "attention predicted, ms", "attention, ms", "longest kernels, ms", "to eager PyTorch", "to compiled",
+               "to max-autotune"], workload_rows(results["steps"])),
+        table(["kernel of training", "precision", "kernel", "launches", "predicted, ms", "ms"], kernel_rows(results["steps"])),
         table(["attention of", "mode", "precision", "ms", "PyTorch, ms", "its backend", "ratio"],
               attention_rows(results["steps"])),
         table(["step", "result", "seconds", "message"],

@@ -19,6 +19,10 @@ NO_PEER = "#!/bin/sh\necho \"ModuleNotFoundError: No module named 'torch'\" >&2\
 KERNELS = [{"workload": "pit_tiny_32", "mode": "train", "precision": "f32", "batch": 16, "ours_img_s": 1600.0, "peer_name": None,
             "kernels": [{"name": "mma_dkv_kernel", "launches": 12, "ms": 2.5}, {"name": "cuBLASLt linear", "launches": 48, "ms": 2.0},
                         {"name": "mma_dq_kernel", "launches": 12, "ms": 1.5}]}]
+PREDICTED = [{**{key: KERNELS[0][key] for key in ("workload", "mode", "precision", "batch")}, "ms": 7.25, "not_predicted": [],
+              "kernels": [{"name": "mma_dkv_kernel", "launches": 12, "ms": 3.25, "bound": "products"},
+                          {"name": "mma_dq_kernel", "launches": 12, "ms": 2.0, "bound": "products"},
+                          {"name": "norm_kernel", "launches": 12, "ms": 2.0, "bound": "memory"}]}]
 EAGER = [{**{key: KERNELS[0][key] for key in ("workload", "mode", "precision", "batch", "ours_img_s")},
           "peer_name": "torch 2.11 eager", "ratio": 1.5, "peer_note": None}]
 
@@ -37,20 +41,23 @@ def states_of(steps):
 
 
 def check_dry_run(checks):
-    steps = "rates attention attention-memcheck kernels-bf16 eager-f32 compile-vit_tiny memcheck"
+    steps = "rates counts predict attention attention-memcheck kernels-bf16 eager-f32 compile-vit_tiny memcheck"
     done, found = checks.check_script("dry", "--dry-run", "--no-build", "--only", steps, checks.build)
     checks.that("the dry run runs the steps that need no GPU, and says why it skips the others", done.returncode == 2 and
-                states_of(found) == {"rates": "ok", "attention": "ok", "attention-memcheck": "skipped", "kernels-bf16": "ok",
-                                     "eager-f32": "skipped", "compile-vit_tiny": "skipped", "memcheck": "skipped"}, done)
+                states_of(found) == {"rates": "ok", "counts": "ok", "predict": "ok", "attention": "ok",
+                                     "attention-memcheck": "skipped", "kernels-bf16": "ok", "eager-f32": "skipped", "compile-vit_tiny": "skipped", "memcheck": "skipped"}, done)
     if done.returncode != 2:
         return
     rates = {rate["name"] for rate in found["rates"]["rows"]}
-    checks.that("every rate has a row", rates == {"copy", "mma bf16", "mma TF32", "ex2", "launch"} | {
+    checks.that("every rate has a row", rates == {"copy", "mma bf16", "mma TF32", "ex2", "launch", "node"} | {
         f"{model} {layer} {precision}" for model in ("ViT-Ti", "ViT-S", "ViT-B") for layer in ("qkv", "proj", "fc1", "fc2")
         for precision in ("f32", "TF32", "bf16")}, rates)
     kernels = {kernel["name"]: kernel["launches"] for kernel in found["kernels-bf16"]["rows"][0]["kernels"]}
-    checks.that("a step of training is timed by kernel", kernels.get("mma_dkv_kernel") == 1 and "cuBLASLt linear" in kernels,
+    checks.that("a step of training is timed by kernel", kernels.get("mma_dkv_kernel") == 2 and "cuBLASLt linear" in kernels,
                 kernels)
+    predicted = {row["mode"]: {kernel["name"]: kernel["launches"] for kernel in row["kernels"] + row["not_predicted"]}
+                 for row in found["predict"]["rows"]}
+    checks.that("and each of its kernels is predicted, or it says why not", predicted["train"] == kernels, (predicted, kernels))
     done, found = checks.check_script("late", "--dry-run", "--no-build", "--limit", 1, "--only", "cases rates", checks.build)
     checks.that("a step that takes too long fails, and the step before it keeps its result", done.returncode == 1 and
                 "at its limit of 1 s" in found["cases"]["message"] and found["cases"]["state"] == "FAILED", done)
@@ -91,12 +98,16 @@ def check_archive(checks):
     for name in names:
         (programs / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(shutil.which("true"), programs / name)
+    (programs / "counts.json").write_text("[]")
     done, _ = checks.check_script("packing", "--pack", archive, "--no-build", programs)
     checks.that("the programs are packed", done.returncode == 0 and f"{len(names)} programs" in done.stdout, done)
     unpacked = checks.folder / "unpacked"
     done, found = checks.check_script("unpacking", "--unpack", archive, "--only", "rates", unpacked)
     checks.that("and run from the archive, or say that there is no GPU", list(found) == ["rates"] and
-                all((unpacked / name).exists() for name in names), done)
+                all((unpacked / name).exists() for name in [*names, "counts.json"]), done)
+    (programs / "counts.json").unlink()
+    done, _ = checks.check_script("packing", "--pack", archive, "--no-build", programs)
+    checks.that("without counts too", done.returncode == 0, done)
     (programs / "fovea_bench").unlink()
     done, _ = checks.check_script("packing", "--pack", checks.folder / "other.tar.xz", "--no-build", programs)
     checks.that("a program that is missing makes no archive", done.returncode != 0 and
@@ -116,6 +127,7 @@ def check_table(checks):
 
     write("--machine", "A GPU")
     store("rates", [{"name": "copy", "value": 4.1, "unit": "TB/s"}, {"name": "ViT-S fc1 bf16", "value": 700.0, "unit": "TFLOP/s"}])
+    store("predict", PREDICTED)
     store("kernels-f32", KERNELS)
     store("eager-f32", EAGER)
     store("attention-alone", [{"workload": "pit_tiny_32", "mode": "train", "precision": "f32", "ours_ms": 2.0, "peer_ms": 3.0,
@@ -125,10 +137,12 @@ def check_table(checks):
     lines = done.stdout.splitlines()
     checks.that("the table has what is expected beside what was measured",
                 "| copy | TB/s | 4.3 | 4.1 |" in lines and "| ViT-S fc1 bf16 | TFLOP/s | 742 | 700 |" in lines, done)
-    # Of 12 layers, 16 images, 12 heads, 1025 tokens and 16 columns: 155 GFLOP forward.
-    checks.that("a workload has a row with its kernels and its peer",
-                "| pit_tiny_32 | 16 | train | f32 | 10 | 12 | 4 | mma_dkv_kernel 2.5, cuBLASLt linear 2, mma_dq_kernel 1.5 | 1.50 "
+    checks.that("a workload has a row with its kernels, what was predicted of them, and its peer",
+                "| pit_tiny_32 | 16 | train | f32 | 10 | 7.25 | 6 | 5.25 | 4 | mma_dkv_kernel 2.5, cuBLASLt linear 2, mma_dq_kernel 1.5 | 1.50 "
                 "| - | - |" in lines, done)
+    checks.that("a kernel has a row with what was predicted of it, if anything was",
+                "| pit_tiny_32 | f32 | mma_dkv_kernel | 12 | 3.25 | 2.5 |" in lines and
+                "| pit_tiny_32 | f32 | cuBLASLt linear | 48 | not predicted | 2 |" in lines, done)
     checks.that("attention alone has a row with the fastest backend",
                 "| pit_tiny_32 | train | f32 | 2 | 3 | efficient_attention | 1.50 |" in lines, done)
     checks.that("a step has a row with its message, in one cell",

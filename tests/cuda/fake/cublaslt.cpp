@@ -7,6 +7,8 @@
 #include <string>
 #include <type_traits>
 
+#include "engine/kernel.h"
+#include "tests/cuda/emulator/machine.h"
 #include "tests/cuda/fake/product.h"
 #include "tests/cuda/fake/queues.h"
 
@@ -198,6 +200,9 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t descriptor,
   const Product product{form, scalar(alpha), scalar(beta), a, b, c, d, workspace, told.workspace};
   if (product.lies_over_an_operand()) return refuse("D lies over an operand");
   ++queues.counts.products;
+  if (fovea::emulate::Machine::instance().counts) {
+    fovea::fake::products_counted().push_back({fovea::running_op(), form, product.beta != 0});
+  }
   queues.add(stream, {[product] { return product.run(); }, nullptr, nullptr});
   return CUBLAS_STATUS_SUCCESS;
 }

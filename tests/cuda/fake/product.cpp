@@ -150,6 +150,11 @@ bool overlap(const void* x, const Matrix& of_x, const void* y, const Matrix& of_
 
 }  // namespace
 
+std::vector<CountedProduct>& products_counted() {
+  static auto& products = *new std::vector<CountedProduct>;
+  return products;
+}
+
 double load(const void* data, cudaDataType_t type, std::int64_t at) {
   if (type == CUDA_R_64F) return static_cast<const double*>(data)[at];
   if (type == CUDA_R_32F) return static_cast<const float*>(data)[at];

@@ -54,6 +54,14 @@ struct Product {
   [[nodiscard]] std::vector<double> result_of(std::int64_t entry) const;
 };
 
+/// A product that was asked for while Machine::counts was set, and whether it adds to C.
+struct CountedProduct {
+  std::string op;
+  ProductForm form;
+  bool adds;
+};
+[[nodiscard]] std::vector<CountedProduct>& products_counted();  ///< in their order
+
 /// Element `at` of an array.
 [[nodiscard]] double load(const void* data, cudaDataType_t type, std::int64_t at);
 
