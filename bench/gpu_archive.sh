@@ -25,9 +25,9 @@ pack() (
   (cd "$from" && libraries_of "${packed_programs[@]}") | while read -r library; do
     strip -o "$folder/lib/$(basename "$library")" "$library" || exit 1
   done
-  local counts=()
-  [ -f "$from/counts.json" ] && cp "$from/counts.json" "$folder" && counts=(counts.json)
-  tar -C "$folder" -c "${packed_programs[@]}" lib "${counts[@]}" | xz -T1 --lzma2=preset=6,dict=256MiB >"$file.part" || exit 1
+  local extra=()
+  [ -f "$from/counts.json" ] && cp "$from/counts.json" "$folder" && extra=(counts.json)
+  tar -C "$folder" -c "${packed_programs[@]}" lib "${extra[@]}" | xz -T1 --lzma2=preset=6,dict=256MiB >"$file.part" || exit 1
   bytes=$(stat -c %s "$file.part")
   if [ "$bytes" -gt "$packed_most" ]; then
     echo "gpu_check.sh: the archive has $bytes bytes, at most $packed_most are allowed:" >&2
