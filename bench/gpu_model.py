@@ -51,7 +51,8 @@ class Rates:
             return self.measured[name]
         model, _, rest = name.partition(" ")
         if model in WIDTHS:
-            return self.of(f"product {rest.split()[-1]}") * self.of(f"product share {model}")
+            precision = rest.split()[-1]
+            return self.of(f"product {precision}") * self.of(f"product share {'f32' if precision == 'f32' else model}")
         return EXPECTED[name]["value"] if name in EXPECTED else None
 
     def product(self, precision, m, n, k):

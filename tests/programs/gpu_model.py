@@ -70,7 +70,8 @@ def check_times(checks):
     unmeasured = gpu_model.Rates()
     done = checks.execute([ROOT / "bench/gpu_model.py", counts, "--measured", checks.folder / "none.json"])
     checks.that("without measurements the expected rates count", done.returncode == 0 and unmeasured.of("copy") == 4.3 and
-                is_near(unmeasured.of("ViT-Ti qkv bf16"), 989 / 2), done)
+                is_near(unmeasured.of("ViT-Ti qkv bf16"), 989 / 2) and
+                is_near(unmeasured.of("ViT-Ti qkv f32"), 0.75 * 67), done)
     checks.that("every expected rate says where it is from", all(rate["source"] for rate in gpu_model.EXPECTED.values()))
 
 
