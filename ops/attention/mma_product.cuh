@@ -148,9 +148,7 @@ struct Tf32Product {
     to[1 - odd] = odd != 0 ? first : second;
   }
 
-  __device__ static float exp(float score, float maximum) {
-    return exponential(score - maximum);
-  }
+  __device__ static float exp(float score, float maximum) { return exponential(score - maximum); }
 };
 
 }  // namespace fovea::ops::cuda
