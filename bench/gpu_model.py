@@ -157,9 +157,13 @@ def main():
     options = parser.parse_args()
     has_rates = options.measured is not None and options.measured.exists()
     rates = Rates(json.loads(options.measured.read_text()) if has_rates else ())
-    steps = [predict(entry, rates) for entry in json.loads(options.counts.read_text())]
+    entries = json.loads(options.counts.read_text())
+    steps = [predict(entry, rates) for entry in entries if gpu_counts.is_complete(entry)]
     for step in steps:
         print(text_of(step), flush=True)
+    for entry in entries:
+        if not gpu_counts.is_complete(entry):
+            print(f"{entry['workload']}, {entry['mode']}, {entry['precision']}: not counted to the end, see gpu_counts.py")
     if options.json:
         options.json.write_text(json.dumps(steps, indent=1) + "\n")
     return 0

@@ -53,7 +53,7 @@ def is_near(a, b):
 def check_times(checks):
     counts, rates, out = (checks.folder / name for name in ("counts.json", "rates.json", "predict.json"))
     runs = [made_up_run(*at) for at in ((1, 2), (1, 3), (2, 2), (2, 3), (3, 2))]
-    counts.write_text(json.dumps([{**STEP, "runs": runs}]))
+    counts.write_text(json.dumps([{**STEP, "runs": runs}, {**STEP, "mode": "infer", "runs": runs[:3]}]))
     rates.write_text(json.dumps([{"name": name, "value": value, "unit": ""} for name, value in RATES.items()]))
     done = checks.execute([ROOT / "bench/gpu_model.py", counts, "--measured", rates, "--json", out])
     checks.that("the model runs", done.returncode == 0, done)
@@ -66,7 +66,9 @@ def check_times(checks):
     checks.that("kernels whose work is not counted have no prediction", why == {
         "sort_kernel": "reads the same bytes many times", "shared_kernel": "works in shared memory",
         "crooked_kernel": "counts are not linear", "cuBLASLt matmul": "no rates of f64"}, why)
-    checks.that("and are listed", "not predicted        1 x  sort_kernel: reads the same bytes many times" in done.stdout, done)
+    checks.that("a step that was counted in part has none", len(json.loads(out.read_text())) == 1 and
+                "a_model, infer, bf16: not counted to the end" in done.stdout, done)
+    checks.that("what has no prediction is listed", "not predicted        1 x  sort_kernel: reads the same bytes many times" in done.stdout, done)
     unmeasured = gpu_model.Rates()
     done = checks.execute([ROOT / "bench/gpu_model.py", counts, "--measured", checks.folder / "none.json"])
     checks.that("without measurements the expected rates count", done.returncode == 0 and unmeasured.of("copy") == 4.3 and
