@@ -17,7 +17,13 @@ struct LateSumList {
     Tensor parts, sum;
     bool adds = false;
   };
+  struct PartsOf {
+    std::weak_ptr<TensorImpl> dx;  ///< a handle would keep backward() from adding to it in place
+    std::uint64_t version = 0;
+    Tensor parts;
+  };
   std::vector<Entry> entries;
+  std::vector<PartsOf> kept;
 
   [[nodiscard]] bool holds(const Tensor& t) const {
     return t.defined() && std::any_of(entries.begin(), entries.end(), [&](const Entry& entry) {
@@ -36,12 +42,26 @@ bool sums_late(Device device) {
   return walk != nullptr && static_cast<bool>(data_kernels(device).late_sums);
 }
 
-Tensor late_sum(const Tensor& parts) {
+Tensor late_sum(const Tensor& parts, const Shape& shape) {
   check(sums_late(parts.device()) && parts.rank() == 2 && parts.strides()[1] == 1,
         "late_sum: got parts ", parts.shape(), ", expected adjacent columns on a GPU in a walk");
-  const Tensor sum = empty({parts.size(1)}, parts.options());
+  const Tensor sum = empty(shape, parts.options());
   walk->entries.push_back({parts, sum});
   return sum;
+}
+
+void keep_parts(const Tensor& dx, const Tensor& parts) {
+  if (walk == nullptr) return;
+  std::erase_if(walk->kept, [](const auto& kept) { return kept.dx.expired(); });
+  walk->kept.push_back({dx.impl(), dx.version(), parts});
+}
+
+Tensor kept_parts(const Tensor& dx) {
+  if (walk == nullptr) return {};
+  for (const auto& kept : walk->kept) {
+    if (kept.dx.lock() == dx.impl() && kept.version == dx.version()) return kept.parts;
+  }
+  return {};
 }
 
 /// The walk inside may add to gradients that are sums of the outer one.

@@ -15,8 +15,8 @@ struct RowNormOptions {
   std::optional<DType> dtype = {};
 };
 /// Over the last axis: (x - mean) / sqrt(var + eps) * weight + bias. x [..., C]; weight and bias
-/// [C], or [B, C] for x [B, ..., C]: one of each per image (adaptive layer norm). Derivatives that
-/// read a result in bf16 compute it again instead of storing it.
+/// [C], or [B, C] for x [B, ..., C]: one of each per image (adaptive layer norm). On the CPU,
+/// derivatives that read a result in bf16 compute it again instead of storing it.
 [[nodiscard]] Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias,
                                 RowNormOptions options = {});
 

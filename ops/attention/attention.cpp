@@ -7,6 +7,7 @@
 
 #include "engine/autograd.h"
 #include "engine/copy.h"
+#include "engine/late_sums.h"
 #include "ops/attention/call.h"
 #include "ops/common/checks.h"
 #include "ops/kernels.h"
@@ -97,22 +98,55 @@ struct Saved {
   double scale = 1;
 };
 
-/// Fills the defined tensors of `grads`; returns the bias gradient if it is wanted.
-Tensor differentiate(const Saved& saved, const Tensor& dy, const Heads& grads, bool want_bias) {
+/// What a derivative computes: undefined tensors are not wanted.
+struct Wanted {
+  Heads grads{};
+  Heads sums{};  ///< of their rows, [B, H, runs, D]
+  bool bias = false;
+};
+
+AttentionGradCall make_grad_call(const Saved& saved, const Tensor& dy, const Wanted& wanted) {
   AttentionGradCall call;
   call.forward = make_call(saved.in, saved.expanded_bias, saved.out, saved.scale);
   call.forward.statistics = saved.statistics.raw();
   call.dy = view_of(dy);
-  call.dq = view_of(grads.q);
-  call.dk = view_of(grads.k);
-  call.dv = view_of(grads.v);
-  if (want_bias && saved.expanded_bias.numel() > 0) {
+  call.dq = view_of(wanted.grads.q);
+  call.dk = view_of(wanted.grads.k);
+  call.dv = view_of(wanted.grads.v);
+  call.dq_sums = view_of(wanted.sums.q);
+  call.dk_sums = view_of(wanted.sums.k);
+  call.dv_sums = view_of(wanted.sums.v);
+  return call;
+}
+
+/// Fills the wanted tensors; returns the bias gradient if it is wanted.
+Tensor differentiate(const Saved& saved, const Tensor& dy, const Wanted& wanted) {
+  AttentionGradCall call = make_grad_call(saved, dy, wanted);
+  if (wanted.bias && saved.expanded_bias.numel() > 0) {
     const Tensor sums = make_bias_sums(saved.bias, call);
     kernels(dy.device()).attention.backward(call);
     return finish_bias_gradient(sums, saved.bias);
   }
   kernels(dy.device()).attention.backward(call);
-  return want_bias ? zeros(saved.bias.shape(), saved.bias.options()) : Tensor();
+  return wanted.bias ? zeros(saved.bias.shape(), saved.bias.options()) : Tensor();
+}
+
+/// For the sums of the rows of dx [B, N, columns] that a derivative writes with them, [B, runs,
+/// columns]. Undefined where it does not.
+Tensor make_row_sums(const Saved& saved, const Tensor& dx) {
+  const AttentionCall call = make_call(saved.in, {}, saved.out, saved.scale);
+  const auto sums_rows = kernels(dx.device()).attention.sums_rows;
+  if (!sums_late(dx.device()) || sums_rows == nullptr || dx.numel() == 0 || !sums_rows(call)) {
+    return {};
+  }
+  return empty({dx.size(0), sums_of_rows(dx.size(1)), dx.size(2)},
+               {acc_dtype(dx.dtype()), dx.device()});
+}
+
+/// The same sums as the rows of a matrix.
+Tensor as_parts(const Tensor& sums) {
+  const std::int64_t columns = sums.size(2);
+  return sums.alias({sums.size(0) * sums.size(1), columns}, {columns, 1});
 }
 
 /// Writes the output to `out`; returns the row statistics, undefined when no tape needs them.
@@ -181,7 +215,7 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor
                   if (g.needs(0)) grads.q = empty(s[0].shape(), s[0].options());
                   if (g.needs(1)) grads.k = empty(s[1].shape(), s[1].options());
                   if (g.needs(2)) grads.v = empty(s[2].shape(), s[2].options());
-                  const Tensor dbias = differentiate(saved, g.dy, grads, g.needs(3));
+                  const Tensor dbias = differentiate(saved, g.dy, {grads, {}, g.needs(3)});
                   return {grads.q, grads.k, grads.v, dbias};
                 });
 }
@@ -209,14 +243,17 @@ Tensor self_attention(const Tensor& qkv, std::int64_t heads, const Tensor& bias,
                   const auto s = g.saved;
                   const Saved saved{split_heads(s[0], heads),   s[1], s[2],
                                     part_of(s[3], heads, 1, 0), s[4], scale};
-                  Tensor dqkv;
-                  Heads grads;
+                  Wanted wanted{.bias = g.needs(1)};
+                  Tensor dqkv, sums;
                   if (g.needs(0)) {
                     dqkv = empty(s[0].shape(), s[0].options());
-                    grads = split_heads(dqkv, heads);
+                    wanted.grads = split_heads(dqkv, heads);
+                    sums = make_row_sums(saved, dqkv);
+                    if (sums.defined()) wanted.sums = split_heads(sums, heads);
                   }
-                  const Tensor dy = part_of(g.dy, heads, 1, 0);
-                  return {dqkv, differentiate(saved, dy, grads, g.needs(1))};
+                  const Tensor dbias = differentiate(saved, part_of(g.dy, heads, 1, 0), wanted);
+                  if (sums.defined()) keep_parts(dqkv, as_parts(sums));
+                  return {dqkv, dbias};
                 });
 }
 

@@ -29,10 +29,20 @@ struct AttentionCall {
   void* statistics = nullptr;
 };
 
+/// Rows of an image and head that a sum of dq, dk or dv takes together.
+inline constexpr std::int64_t kSummedRows = 64;
+/// The number of such sums.
+[[nodiscard]] inline std::int64_t sums_of_rows(std::int64_t rows) {
+  return (rows + kSummedRows - 1) / kSummedRows;
+}
+
 struct AttentionGradCall {
   AttentionCall forward;     ///< the forward call, with its output and statistics
   AttentionView dy;          ///< [B, H, N, E]
   AttentionView dq, dk, dv;  ///< absent when not needed; overwritten otherwise
+  /// On CUDA, if wanted: the column sums of each kSummedRows rows of dq, dk and dv, in acc_t. A row
+  /// of a view is such a sum.
+  AttentionView dq_sums, dk_sums, dv_sums;
 
   /// Number of images and heads that share one bias: it is repeated along `share_batch` images and
   /// `share_heads` heads (1: not repeated). They are split into `groups` runs. One thread
@@ -47,6 +57,8 @@ struct AttentionGradCall {
 struct AttentionKernels {
   Kernel<AttentionCall> forward;
   Kernel<AttentionGradCall> backward;
+  /// Whether backward writes the sums of a call, if they are wanted; null: never.
+  bool (*sums_rows)(const AttentionCall&) = nullptr;
 };
 
 }  // namespace fovea::ops

@@ -68,6 +68,7 @@ void attention_forward(const AttentionCall& c) {
   });
 }
 
-extern const AttentionKernels attention_kernels{attention_forward, attention_backward};
+extern const AttentionKernels attention_kernels{attention_forward, attention_backward,
+                                                uses_tensor_cores};
 
 }  // namespace fovea::ops::cuda

@@ -65,6 +65,8 @@ struct MmaDkv {
     stream(static_cast<int>((c.queries + kStreamed - 1) / kStreamed), fetch, use);
     store(warp, dk, static_cast<float>(c.scale), own_k, g.dk, at, c.keys, c.width);
     store(warp, dv, 1, own_v, g.dv, at, c.keys, c.value_width);
+    sum_columns(own_k, g.dk_sums, at, c.keys, c.width);
+    sum_columns(own_v, g.dv_sums, at, c.keys, c.value_width);
   }
 
  private:

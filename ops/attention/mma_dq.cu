@@ -58,6 +58,7 @@ struct MmaDq {
     fill(factor, static_cast<float>(c.scale));
     warp.store(sums, factor, own, HeadRows<T>(g.dq, at.image, at.head, c.queries, c.width),
                at.first);
+    sum_columns(own, g.dq_sums, at, c.queries, c.width);
   }
 
  private:

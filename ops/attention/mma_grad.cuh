@@ -57,6 +57,30 @@ __device__ void differentiate(float (&scores)[Strips][Tiles][4], float (&dp)[Str
   }
 }
 
+/// Writes the column sums of each kSummedRows rows of a tile, in which every warp has stored its
+/// rows of dq, dk or dv: those of the `rows` of an image and head, of which the tile has the ones
+/// from at.first on.
+template <class T, int Rows, int Width>
+__device__ void sum_columns(const RowTile<T, Rows, Width>& tile, const AttentionView& to,
+                            const BlockOfHead& at, std::int64_t rows, std::int64_t columns) {
+  constexpr int kRun = static_cast<int>(kSummedRows);
+  static_assert(Rows % kRun == 0);
+  if (to.data == nullptr) return;
+  __syncthreads();  // all have stored their rows
+  for (int i = static_cast<int>(threadIdx.x); i < Rows / kRun * Width; i += kMmaThreads) {
+    const int run = i / Width, column = i % Width;
+    const std::int64_t first = at.first + run * kRun;
+    if (first >= rows || column >= columns) continue;
+    const int count = rows - first < kRun ? static_cast<int>(rows - first) : kRun;
+    float sum = 0;
+    for (int row = 0; row < count; ++row) {
+      sum += static_cast<float>(*tile.at(run * kRun + row, column));
+    }
+    static_cast<float*>(to.data)[at.image * to.batch + at.head * to.head + first / kRun * to.row +
+                                 column * to.column] = sum;
+  }
+}
+
 template <int Strips>
 __device__ void fill(float (&factor)[Strips][2], float value) {
   for (int i = 0; i < 2 * Strips; ++i) factor[i / 2][i % 2] = value;

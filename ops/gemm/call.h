@@ -45,8 +45,9 @@ struct GemmCall {
   double alpha = 1;
   const void* addend = nullptr;  ///< optional, laid out as C; pass C itself to accumulate
   GemmBias bias_kind = GemmBias::none;
-  const void* bias = nullptr;                        ///< f32, or f64 when C is f64
-  GemmActivation activation = GemmActivation::none;  ///< applied last
+  const void* bias = nullptr;  ///< f32, or f64 when C is f64
+  bool bias_is_bf16 = false;   ///< if GemmKernels::takes_bf16_bias, and C is bf16
+  GemmActivation activation = GemmActivation::none;  ///< applied last; C is then packed
   void* pre_activation = nullptr;  ///< optional: receives its input, laid out as C
 };
 
@@ -111,6 +112,7 @@ struct GemmKernels {
   Kernel<ColumnSumsCall> column_sums;
   Kernel<PatchesCall> images_to_rows, rows_to_images;
   Kernel<GeluGradCall> gelu_grad;  ///< null on the CPU, where sums are not late
+  bool takes_bf16_bias = false;    ///< for a bf16 result: cheaper than a conversion in each call
 };
 
 }  // namespace fovea::ops

@@ -1,6 +1,6 @@
 // GemmCall by cuBLASLt, which supports fewer layouts than GemmCall: operands that it cannot read
 // are packed first; operations that it cannot fuse (GELU, a bias per row, other dtypes) run
-// afterwards in a kernel (finish.cu).
+// afterwards in kernels (finish.cu).
 //
 // cuBLASLt is column-major, so C^T = B^T A^T is computed: a row-major matrix with leading
 // dimension ld is, in column-major form, its transpose with the same ld.
@@ -183,7 +183,9 @@ void multiply(const GemmCall& call, const Operand& left, const Operand& right) {
 /// The bias in the form that the epilogue requires, the output's dtype and aligned: in place, or a
 /// copy in `storage`.
 const void* bias_for_epilogue(const GemmCall& call, Storage& storage) {
-  const DType given = call.c.dtype == DType::f64 ? DType::f64 : DType::f32;
+  const DType given = call.bias_is_bf16            ? DType::bf16
+                      : call.c.dtype == DType::f64 ? DType::f64
+                                                   : DType::f32;
   const bool fits = given == call.c.dtype && reinterpret_cast<std::uintptr_t>(call.bias) % 16 == 0;
   if (fits) return call.bias;
   storage = temporary(call.n, call.c.dtype);
@@ -199,19 +201,13 @@ const void* bias_for_epilogue(const GemmCall& call, Storage& storage) {
   return storage.data();
 }
 
-}  // namespace
-
-void gemm(const GemmCall& asked) {
-  if (asked.m == 0 || asked.n == 0 || batch_count(asked) == 0) return;
-  GemmCall call = asked;
-  merge_batch(call);
+/// All but the activation.
+void linear_part(GemmCall call) {
   if (call.k == 0) return finish({call, nullptr, DType::f32});
   const DType in = call.a.dtype == call.b.dtype ? call.a.dtype : DType::f32;
   const Operand left(call, call.a, call.m, call.k, in), right(call, call.b, call.k, call.n, in);
   const bool has_form = in == call.c.dtype || (in == DType::bf16 && call.c.dtype == DType::f32);
-  const bool is_plain =
-      has_form && call.activation == GemmActivation::none && call.bias_kind != GemmBias::per_row;
-  if (is_plain) {
+  if (has_form && call.bias_kind != GemmBias::per_row) {
     Storage bias;
     if (call.bias_kind == GemmBias::per_column) call.bias = bias_for_epilogue(call, bias);
     return multiply(call, left, right);
@@ -232,6 +228,18 @@ void gemm(const GemmCall& asked) {
   finish({call, sums.data(), wide});
 }
 
+}  // namespace
+
+void gemm(const GemmCall& asked) {
+  if (asked.m == 0 || asked.n == 0 || batch_count(asked) == 0) return;
+  GemmCall call = asked;
+  merge_batch(call);
+  if (call.activation == GemmActivation::none) return linear_part(call);
+  if (call.pre_activation != nullptr) call.c.data = call.pre_activation;
+  linear_part(call);
+  activate(asked, call.c.data);
+}
+
 namespace {
 
 /// The intermediate between the two products exists only during this call.
@@ -247,7 +255,12 @@ void gemm_pair(const GemmPairCall& pair) {
 
 }  // namespace
 
-extern const GemmKernels gemm_kernels{gemm,           gemm_pair,      column_sums,
-                                      images_to_rows, rows_to_images, gelu_grad};
+extern const GemmKernels gemm_kernels{gemm,
+                                      gemm_pair,
+                                      column_sums,
+                                      images_to_rows,
+                                      rows_to_images,
+                                      gelu_grad,
+                                      /*takes_bf16_bias=*/true};
 
 }  // namespace fovea::ops::cuda

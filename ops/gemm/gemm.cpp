@@ -5,6 +5,7 @@
 
 #include "engine/late_sums.h"
 #include "ops/common/checks.h"
+#include "ops/common/parameters.h"
 #include "ops/gemm/call.h"
 #include "ops/kernels.h"
 #include "ops/reduce/call.h"
@@ -31,6 +32,19 @@ GemmOperand operand(const Tensor& x, const Shape& batch) {
 
 }  // namespace
 
+BiasAsUsed::BiasAsUsed(const Tensor& bias, DType result) {
+  if (!bias.defined()) return;
+  const bool narrow = result == DType::bf16 && kernels(bias.device()).gemm.takes_bf16_bias;
+  bias_ = narrow ? bias.cached_to(DType::bf16).contiguous() : bias_as_used(bias);
+}
+
+void BiasAsUsed::give(GemmCall& call) const {
+  if (!bias_.defined()) return;
+  call.bias_kind = GemmBias::per_column;
+  call.bias = bias_.raw();
+  call.bias_is_bf16 = bias_.dtype() == DType::bf16;
+}
+
 Tensor gemm(const Tensor& a, const Tensor& b, DType dtype, const GemmEpilogue& end) {
   check(a.device() == b.device(), "matmul: operands on ", a.device(), " and ", b.device(),
         ", expected one device");
@@ -52,10 +66,8 @@ Tensor gemm(const Tensor& a, const Tensor& b, DType dtype, const GemmEpilogue& e
   set_batch(call.c.batch, leading(contiguous_strides(shape)));
   if (end.into.defined()) call.addend = out.raw();
   if (end.addend.defined()) call.addend = end.addend.raw();
-  if (end.bias.defined()) {
-    call.bias_kind = GemmBias::per_column;
-    call.bias = end.bias.raw();
-  }
+  const BiasAsUsed bias(end.bias, out.dtype());
+  bias.give(call);
   call.activation = end.activation;
   if (end.pre_activation.defined()) call.pre_activation = end.pre_activation.raw();
   kernels(out.device()).gemm.multiply(call);
@@ -86,9 +98,17 @@ Tensor transposed(const Tensor& x) {
 
 Tensor as_matrix(const Tensor& x) {
   if (x.rank() == 2) return x.detach();
-  std::int64_t rows = 1;
-  for (int axis = 0; axis + 1 < x.rank(); ++axis) rows *= x.shape()[axis];
-  return with_shape(x.detach().contiguous(), {rows, x.shape()[-1]});
+  std::int64_t rows = 1, step = 0;  // of the rows, from the innermost axis outwards
+  bool even = true;
+  for (int axis = x.rank() - 2; axis >= 0; --axis) {
+    if (x.shape()[axis] == 1) continue;
+    if (rows == 1) step = x.strides()[axis];
+    even = even && x.strides()[axis] == rows * step;
+    rows *= x.shape()[axis];
+  }
+  const Shape shape{rows, x.shape()[-1]};
+  if (!even || rows == 1) return with_shape(x.detach().contiguous(), shape);
+  return x.detach().alias(shape, {step, x.strides()[-1]});
 }
 
 Tensor with_shape(const Tensor& x, const Shape& shape) {

@@ -12,9 +12,21 @@ namespace fovea::ops::detail {
 struct GemmEpilogue {
   Tensor into = {};    ///< a contiguous tensor to add to and return, or undefined
   Tensor addend = {};  ///< added to the result: contiguous, of its shape, or undefined
-  Tensor bias = {};    ///< [N], f32 or f64, or undefined
+  Tensor bias = {};    ///< [N], a parameter as the op got it, or undefined
   GemmActivation activation = GemmActivation::none;
   Tensor pre_activation = {};  ///< written when defined: contiguous, of the result's shape
+};
+
+/// A bias as the kernels of its device add it to a result.
+class BiasAsUsed {
+ public:
+  /// `bias` may be undefined.
+  BiasAsUsed(const Tensor& bias, DType result);
+  /// Adds it to the call, whose kernel must run while this lives.
+  void give(GemmCall& call) const;
+
+ private:
+  Tensor bias_;
 };
 
 /// a [..., M, K] times b [..., K, N] -> contiguous [..., M, N] of `dtype`; leading axes broadcast,
@@ -28,8 +40,8 @@ struct GemmEpilogue {
 /// x off the tape with its last two axes swapped.
 [[nodiscard]] Tensor transposed(const Tensor& x);
 
-/// [..., C] off the tape as [R, C], where R is the product of the leading sizes; copies if the
-/// strides require it.
+/// [..., C] off the tape as [R, C], where R is the product of the leading sizes; copies unless the
+/// rows are evenly spaced.
 [[nodiscard]] Tensor as_matrix(const Tensor& x);
 
 /// Contiguous x with another shape of equal size, off the tape.

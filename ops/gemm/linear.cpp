@@ -15,7 +15,6 @@ namespace fovea::ops {
 namespace {
 
 using detail::as_matrix;
-using detail::bias_as_used;
 using detail::gemm;
 using detail::transposed;
 using detail::with_shape;
@@ -38,6 +37,12 @@ Grads linear_gradients(const GradArgs& g, const Tensor& dy, LinearDTypes dtypes,
   }
   if (g.needs(2)) grads[2] = db.defined() ? db : detail::column_sums(dy, dtypes.bias);
   return grads;
+}
+
+/// The bias's gradient, if the pass that made dy has left its parts.
+Tensor sum_of_parts(const GradArgs& g, DType bias) {
+  const Tensor parts = g.needs(2) ? kept_parts(g.dy) : Tensor();
+  return parts.defined() && parts.dtype() == bias ? late_sum(parts) : Tensor();
 }
 
 /// The gradients of y = gelu(z), z = x w^T + b. Where sums are late, dz and its sums are one pass.
@@ -78,13 +83,13 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, const T
   const Tensor w = compute_copy(weight, x.dtype()).detach();
   const DType dtype = residual.defined() ? residual.dtype() : x.dtype();
   const Tensor addend = residual.defined() ? residual.detach().contiguous() : residual;
-  const Tensor y =
-      gemm(as_matrix(x), transposed(w), dtype, {.addend = addend, .bias = bias_as_used(bias)});
+  const Tensor y = gemm(as_matrix(x), transposed(w), dtype, {.addend = addend, .bias = bias});
   op.multiply_adds = shape.numel() * x.size(-1);
   return record(op, with_shape(y, shape), {x, weight, bias, residual}, {x, w},
                 [dtypes = dtypes_of(weight, bias)](const GradArgs& g) {
                   const Tensor dy = converted(g.dy, g.saved[0].dtype());
-                  Grads grads = linear_gradients(g, as_matrix(dy), dtypes);
+                  Grads grads =
+                      linear_gradients(g, as_matrix(dy), dtypes, sum_of_parts(g, dtypes.bias));
                   grads.push_back(g.dy);
                   return grads;
                 });
@@ -99,7 +104,7 @@ Tensor linear_gelu(const Tensor& x, const Tensor& weight, const Tensor& bias, Ge
   const Tensor w = compute_copy(weight, x.dtype()).detach();
   const Tensor z = needs_tape({x, weight, bias}) ? empty(shape, x.options()) : Tensor();
   const Tensor y = gemm(as_matrix(x), transposed(w), x.dtype(),
-                        {.bias = bias_as_used(bias),
+                        {.bias = bias,
                          .activation = is_erf ? GemmActivation::gelu : GemmActivation::gelu_tanh,
                          .pre_activation = z});
   op.multiply_adds = shape.numel() * x.size(-1);

@@ -23,15 +23,13 @@ bool in_one_pass(const Tensor& x, const MlpWeights& w, const Tensor& residual) {
 }
 
 /// The GEMM of one layer, without the rows A and C.
-GemmCall layer(std::int64_t rows, const Tensor& weight, const Tensor& bias) {
+GemmCall layer(std::int64_t rows, const Tensor& weight, const detail::BiasAsUsed& bias) {
   GemmCall call;
   call.m = rows;
   call.n = weight.size(0);
   call.k = weight.size(1);
   call.b = {weight.raw(), weight.dtype(), weight.strides()[1], weight.strides()[0], {}};
-  if (!bias.defined()) return call;
-  call.bias_kind = GemmBias::per_column;
-  call.bias = bias.raw();
+  bias.give(call);
   return call;
 }
 
@@ -50,10 +48,10 @@ Tensor mlp(const Tensor& x, const MlpWeights& w, const Tensor& residual, GeluFor
   const bool is_erf = form == GeluForm::erf;
   OpLabel op("mlp", {{"form", is_erf ? "erf" : "tanh"}});
   const Tensor rows = detail::as_matrix(x);
-  const Tensor fc1 = compute_copy(w.fc1, x.dtype()), bias1 = detail::bias_as_used(w.bias1);
-  const Tensor fc2 = compute_copy(w.fc2, x.dtype()), bias2 = detail::bias_as_used(w.bias2);
+  const Tensor fc1 = compute_copy(w.fc1, x.dtype()), fc2 = compute_copy(w.fc2, x.dtype());
   const Tensor addend = residual.defined() ? residual.contiguous() : residual;
   const Tensor y = empty(shape, addend.defined() ? addend.options() : x.options());
+  const detail::BiasAsUsed bias1(w.bias1, x.dtype()), bias2(w.bias2, y.dtype());
 
   GemmCall first = layer(rows.size(0), fc1, bias1), second = layer(rows.size(0), fc2, bias2);
   first.a = {rows.raw(), rows.dtype(), rows.strides()[0], rows.strides()[1], {}};

@@ -73,20 +73,20 @@ Tensor patch_embed(const Tensor& images, const Tensor& weight, const Tensor& bia
   const Tensor packed = images.detach().contiguous();
   const Tensor w =
       with_shape(compute_copy(weight, images.dtype()).detach().contiguous(), {D, grid.width()});
-  const Tensor tokens = gemm(grid.rows(packed), transposed(w), images.dtype(),
-                             {.bias = detail::bias_as_used(bias)});  // [B N, D]
+  const Tensor rows = grid.rows(packed);
+  const Tensor tokens = gemm(rows, transposed(w), images.dtype(), {.bias = bias});  // [B N, D]
   const Shape weight_shape = weight.shape();
   const DType weight_dtype = weight.dtype();
   const DType bias_dtype = bias.defined() ? bias.dtype() : weight_dtype;
   op.multiply_adds = tokens.numel() * grid.width();
   op.set({"patch", grid.call.patch});
   return record(op, with_shape(tokens, {images.shape()[0], grid.tokens(), D}),
-                {images, weight, bias}, {packed, w}, [=](const GradArgs& g) -> Grads {
+                {images, weight, bias}, {rows, w}, [=](const GradArgs& g) -> Grads {
                   const Tensor dy = detail::as_matrix(g.dy);
                   Grads grads(3);
                   if (g.needs(0)) grads[0] = grid.images(gemm(dy, g.saved[1], dy.dtype()));
                   if (g.needs(1)) {
-                    const Tensor dw = gemm(transposed(dy), grid.rows(g.saved[0]), weight_dtype);
+                    const Tensor dw = gemm(transposed(dy), g.saved[0], weight_dtype);
                     grads[1] = with_shape(dw, weight_shape);
                   }
                   if (g.needs(2)) grads[2] = detail::column_sums(dy, bias_dtype);

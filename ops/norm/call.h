@@ -12,7 +12,7 @@
 namespace fovea::ops {
 
 /// y = (x - mean) rstd w + b for each row of x [rows, width]; mean and rstd [rows] are outputs, or
-/// inputs if they are known.
+/// inputs if they are known, which they never are where results are kept.
 /// Runs of `shared` rows have the same w and b: weight and bias are [rows / shared, width].
 /// RMS norm is not `centred`: its mean is 0, it has no b, and bias and mean are null.
 struct LayerNormCall {
@@ -43,10 +43,15 @@ struct LayerNormGradCall {
   void* dx = nullptr;
   bool adds = false;     ///< to what dx holds; on CUDA only, as is the copy
   bf16* copy = nullptr;  ///< dx again, if not null
-  void* sums = nullptr;  ///< [chunks(), parameters(), width] of acc, zero-initialised: dweight
-                         ///< and dbias of each chunk, of up to `chunk` rows with the same weight
+  bool sums_dx = false;  ///< also sums what dx then holds; on CUDA only
+  void* sums = nullptr;  ///< [chunks(), sums_a_column(), width] of acc, zero-initialised: dweight,
+                         ///< dbias and the sum of dx of each chunk, of up to `chunk` rows with the
+                         ///< same weight
 
   [[nodiscard]] FOVEA_HD std::int64_t parameters() const { return centred ? 2 : 1; }
+  [[nodiscard]] FOVEA_HD std::int64_t sums_a_column() const {
+    return parameters() + (sums_dx ? 1 : 0);
+  }
   /// Chunks of the rows that share a weight, and of all rows.
   [[nodiscard]] FOVEA_HD std::int64_t chunks_of_shared() const {
     return (shared + chunk - 1) / chunk;
@@ -112,6 +117,9 @@ struct NormKernels {
   Kernel<PlanesCall> normalise;        ///< out = w h + b, with relu its positive part
   Kernel<PlanesCall> plane_grad_sums;  ///< sums: sum g and sum g h
   Kernel<PlanesCall> plane_grad;       ///< out = rstd (w g - mean(w g) - h mean(w g h))
+  /// Derivatives read results of row norms in bf16 as they were, and do not normalise again: on
+  /// CUDA, where each pass takes a launch and time, and memory suffices.
+  bool keeps_results = false;
 };
 
 }  // namespace fovea::ops

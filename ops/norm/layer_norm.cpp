@@ -68,13 +68,18 @@ struct RowGrads {
   Tensor dweight, dbias;  ///< shape of the weight, in acc_t; RMS norm has no dbias
 };
 
-/// The sums of the chunks [sets, chunks, parameters width].
+/// Sum `index` of each chunk, of the sums [sets, chunks, sums a column, columns].
+Tensor parts_of_chunks(const Tensor& partial, std::int64_t index) {
+  const std::int64_t columns = partial.size(3);
+  return partial.alias({partial.size(1), columns}, {partial.strides()[1], 1}, index * columns);
+}
+
+/// The gradients of weight and bias from the same sums.
 RowGrads sums_of_chunks(const Rows& r, const Tensor& partial, bool late) {
-  const std::int64_t chunks = partial.size(1), width = partial.size(2);
-  const std::int64_t columns = width / (r.centred() ? 2 : 1);
+  const std::int64_t columns = partial.size(3), width = partial.strides()[1];
   const Tensor sums = late ? Tensor() : sum(partial, {1});
   const auto parameter = [&](std::int64_t index) {
-    if (late) return late_sum(partial.alias({chunks, columns}, {width, 1}, index * columns));
+    if (late) return late_sum(parts_of_chunks(partial, index));
     const Strides strides = r.weight.rank() == 2 ? Strides{width, 1} : Strides{1};
     return sums.alias(r.weight.shape(), strides, index * columns).contiguous();
   };
@@ -122,9 +127,10 @@ RowGrads differentiate(const Rows& r, const GradArgs& g, std::initializer_list<D
                          .dx = dx.raw(),
                          .adds = sum.defined(),
                          .copy = copies ? reinterpret_cast<bf16*>(copy.raw()) : nullptr};
-  const std::int64_t width = call.parameters() * size.width;
-  const Shape chunks{r.sets(), call.chunks() / std::max<std::int64_t>(r.sets(), 1), width};
   const bool late = sums_late(r, parameters);
+  call.sums_dx = late;
+  const Shape chunks{r.sets(), call.chunks() / std::max<std::int64_t>(r.sets(), 1),
+                     call.sums_a_column(), size.width};
   const Tensor partial = late ? empty(chunks, r.rstd.options()) : zeros(chunks, r.rstd.options());
   call.sums = partial.raw();
   kernels(dx.device()).norm.layer_norm_grad(call);
@@ -135,6 +141,7 @@ RowGrads differentiate(const Rows& r, const GradArgs& g, std::initializer_list<D
     sum.bump_version();
     if (copies) keep_copy(sum, copy);
   }
+  if (late) keep_parts(dx, parts_of_chunks(partial, call.parameters()));
   return grads;
 }
 
@@ -168,8 +175,10 @@ DType written_dtype(const Tensor& x, const RowNormOptions& o) {
   return x.dtype() == DType::f32 && o.dtype == DType::bf16 ? DType::bf16 : x.dtype();
 }
 
-/// Derivatives that read y [..., C], the recorded result, normalise the rows again.
+/// Derivatives that read y [..., C], the recorded result, normalise the rows again, unless the
+/// device keeps it.
 Tensor normalised_again(const Tensor& y, const Rows& r) {
+  if (kernels(y.device()).norm.keeps_results) return y;
   return detail::recomputed_in_bf16(y, {r.x, r.weight, r.bias, r.mean, r.rstd},
                                     [](std::span<const Tensor> from) {
                                       const Rows rows{from[0], from[1], from[2], from[3], from[4]};

@@ -151,7 +151,13 @@ inline void normalise(const PlanesCall& c) { over_planes<Normalise>(c, {c.x, c.o
 inline void plane_grad_sums(const PlanesCall& c) { over_planes<GradSums>(c, {c.x, c.dy}); }
 inline void plane_grad(const PlanesCall& c) { over_planes<Grad>(c, {c.x, c.dy, c.out}); }
 
-extern const NormKernels norm_kernels{layer_norm, layer_norm_grad, plane_sums, plane_squares,
-                                      normalise,  plane_grad_sums, plane_grad};
+extern const NormKernels norm_kernels{layer_norm,
+                                      layer_norm_grad,
+                                      plane_sums,
+                                      plane_squares,
+                                      normalise,
+                                      plane_grad_sums,
+                                      plane_grad,
+                                      /*keeps_results=*/true};
 
 }  // namespace fovea::ops::cuda

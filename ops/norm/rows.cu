@@ -11,12 +11,6 @@ struct RowStatistics {
   A mean, rstd;
 };
 
-template <class A, bool kCentred>
-__device__ RowStatistics<A> known_row(const LayerNormCall& c, std::int64_t row) {
-  const A mean = kCentred ? static_cast<const A*>(c.mean)[row] : A(0);
-  return {mean, static_cast<const A*>(c.rstd)[row]};
-}
-
 /// The elements of a row that a lane sees, in groups of N. Up to kHeld are read once and stay in
 /// registers; with kHeld 0 each pass reads them again.
 template <class T, int N, int kHeld>
@@ -99,8 +93,7 @@ __global__ void layer_norm_kernel(LayerNormCall c) {
   const std::int64_t affine = row / c.shared * c.width;
   const A* const weight = static_cast<const A*>(c.weight) + affine;
   const A* const bias = kCentred ? static_cast<const A*>(c.bias) + affine : nullptr;
-  const RowStatistics<A> of_row =
-      c.knows_statistics ? known_row<A, kCentred>(c, row) : measure_row<kCentred>(c, x);
+  const RowStatistics<A> of_row = measure_row<kCentred>(c, x);
   const A mean = of_row.mean, rstd = of_row.rstd;
   x.each([&](std::int64_t i, int, const Items<N, T>& in) {
     const auto w = Items<N, A>::load(weight + i);
@@ -112,15 +105,17 @@ __global__ void layer_norm_kernel(LayerNormCall c) {
     }
     out.store(y + i);
   });
-  if (c.knows_statistics || threadIdx.x % kWarp != 0) return;
+  if (threadIdx.x % kWarp != 0) return;
   if constexpr (kCentred) static_cast<A*>(c.mean)[row] = mean;
   static_cast<A*>(c.rstd)[row] = rstd;
 }
 
 /// With h = (x - mean) rstd and g = dy w:  dx = rstd (g - mean(g) - h mean(g h)).
-/// RMS norm lacks mean and mean(g). f(position, group, dy, h) is called for each group.
-template <class T, class Y, int N, int kHeld, bool kCentred, class F>
-__device__ void differentiate_row(const LayerNormGradCall& c, std::int64_t row, const F& f) {
+/// RMS norm lacks mean and mean(g). f(group, dy, h) is called for each group, and then, when all
+/// are known, done(group, what dx then holds).
+template <class T, class Y, int N, int kHeld, bool kCentred, class F, class Done>
+__device__ void differentiate_row(const LayerNormGradCall& c, std::int64_t row, const F& f,
+                                  const Done& done) {
   using A = acc_t<T>;
   const RowOf<T, N, kHeld> x(static_cast<const T*>(c.x) + row * c.width, c.width);
   const RowOf<Y, N, kHeld> dy(static_cast<const Y*>(c.dy) + row * c.width, c.width);
@@ -139,7 +134,7 @@ __device__ void differentiate_row(const LayerNormGradCall& c, std::int64_t row, 
       if constexpr (kCentred) sum_g += g;
       sum_gh += g * h.v[j];
     }
-    f(i, group, upstream, h);
+    f(group, upstream, h);
   });
   const A width = static_cast<A>(c.width);
   const A mean_g = kCentred ? warp_reduce(sum_g, SumOf{}) / width : A(0);
@@ -155,6 +150,7 @@ __device__ void differentiate_row(const LayerNormGradCall& c, std::int64_t row, 
       out.v[j] = static_cast<T>(static_cast<A>(out.v[j]) + (g - mean_g - h * mean_gh) * rstd);
     }
     out.store(dx + i);
+    done(group, out);
     if constexpr (std::is_same_v<Y, bf16>) {
       if (c.copy == nullptr) return;
       Items<N, bf16> copy;
@@ -168,33 +164,41 @@ template <class T, class Y, int N, bool kCentred>
 __global__ void layer_norm_dx_kernel(LayerNormGradCall c) {
   const std::int64_t row = warp_row();
   if (row >= c.rows) return;
-  differentiate_row<T, Y, N, 0, kCentred>(c, row, [](auto...) {});
+  differentiate_row<T, Y, N, 0, kCentred>(
+      c, row, [](auto...) {}, [](auto...) {});
 }
 
-/// dx, and dw = sum dy h and, for layer norm, db = sum dy, for chunk blockIdx.x, of which each warp
-/// takes every fourth row. A lane holds the sums of its columns; the warps' are added in order.
+/// dx, and dw = sum dy h, for layer norm db = sum dy, and the sum of dx, for chunk blockIdx.x, of
+/// which each warp takes every fourth row. A lane holds the sums of its columns; the warps' are
+/// added in order.
 template <class T, class Y, int N, int kHeld, bool kCentred>
 __global__ void layer_norm_grad_kernel(LayerNormGradCall c) {
   using A = acc_t<T>;
-  constexpr int kGroups = kHeld / N, kSums = kCentred ? 2 : 1;
+  constexpr int kGroups = kHeld / N, kSums = kCentred ? 3 : 2;
   Items<N, A> sums[kGroups][kSums] = {};
   const unsigned warp = threadIdx.x / kWarp;
   const std::int64_t end = c.end_row(blockIdx.x);
   for (std::int64_t row = c.first_row(blockIdx.x) + warp; row < end; row += kRowWarps) {
     differentiate_row<T, Y, N, kHeld, kCentred>(
-        c, row, [&](std::int64_t, int group, const Items<N, Y>& dy, const Items<N, A>& h) {
+        c, row,
+        [&](int group, const Items<N, Y>& dy, const Items<N, A>& h) {
           for (int j = 0; j < N; ++j) {
             sums[group][0].v[j] += static_cast<A>(dy.v[j]) * h.v[j];
             if constexpr (kCentred) sums[group][1].v[j] += static_cast<A>(dy.v[j]);
           }
+        },
+        [&](int group, const Items<N, T>& dx) {
+          for (int j = 0; j < N; ++j) sums[group][kSums - 1].v[j] += static_cast<A>(dx.v[j]);
         });
   }
-  A* const all = dynamic_shared<A>();  // [kRowWarps, kSums, width]
-  const std::int64_t size = kSums * c.width;
+  A* const all = dynamic_shared<A>();  // [kRowWarps, c.sums_a_column(), width]
+  const std::int64_t size = c.sums_a_column() * c.width;
   for (int group = 0; group < kGroups; ++group) {
     const std::int64_t i = (group * kWarp + threadIdx.x % kWarp) * N;
     if (i >= c.width) continue;
-    for (int k = 0; k < kSums; ++k) sums[group][k].store(all + warp * size + k * c.width + i);
+    for (int k = 0; k < kSums; ++k) {
+      if (k < c.sums_a_column()) sums[group][k].store(all + warp * size + k * c.width + i);
+    }
   }
   __syncthreads();
   A* const chunk = static_cast<A*>(c.sums) + blockIdx.x * size;
@@ -205,15 +209,15 @@ __global__ void layer_norm_grad_kernel(LayerNormGradCall c) {
   }
 }
 
-/// dw = sum dy h and, for layer norm, db = sum dy, for chunk blockIdx.x, with N adjacent columns
-/// per thread: where rows are too wide to be held.
+/// dw = sum dy h, for layer norm db = sum dy, and the sum of dx, for chunk blockIdx.x, with N
+/// adjacent columns per thread: where rows are too wide to be held.
 template <class T, class Y, int N, bool kCentred>
 __global__ void layer_norm_sums_kernel(LayerNormGradCall c) {
   using A = acc_t<T>;
   const std::int64_t column = (static_cast<std::int64_t>(blockIdx.y) * kRowBlock + threadIdx.x) * N;
   if (column >= c.width) return;
   const std::int64_t first = c.first_row(blockIdx.x), end = c.end_row(blockIdx.x);
-  Items<N, A> dweight{}, dbias{};
+  Items<N, A> dweight{}, dbias{}, sum{};
   for (std::int64_t row = first; row < end; ++row) {
     const std::int64_t at = row * c.width + column;
     const auto in = Items<N, T>::load(static_cast<const T*>(c.x) + at);
@@ -225,10 +229,14 @@ __global__ void layer_norm_sums_kernel(LayerNormGradCall c) {
       dweight.v[j] += dy * ((static_cast<A>(in.v[j]) - mean) * rstd);
       if constexpr (kCentred) dbias.v[j] += dy;
     }
+    if (!c.sums_dx) continue;
+    const auto dx = Items<N, T>::load(static_cast<const T*>(c.dx) + at);
+    for (int j = 0; j < N; ++j) sum.v[j] += static_cast<A>(dx.v[j]);
   }
-  A* const sums = static_cast<A*>(c.sums) + c.parameters() * blockIdx.x * c.width + column;
+  A* const sums = static_cast<A*>(c.sums) + c.sums_a_column() * blockIdx.x * c.width + column;
   dweight.store(sums);
   if constexpr (kCentred) dbias.store(sums + c.width);
+  if (c.sums_dx) sum.store(sums + c.parameters() * c.width);
 }
 
 void layer_norm(const LayerNormCall& c) {
@@ -253,9 +261,9 @@ void launch_dx_and_sums(const LayerNormGradCall& c) {
   const auto chunks = static_cast<unsigned>(c.chunks());
   constexpr std::int64_t kColumns = kRowBlock * N;
   const auto strips = static_cast<unsigned>((c.width + kColumns - 1) / kColumns);
-  launch(current_stream(), layer_norm_sums_kernel<T, Y, N, kCentred>, dim3(chunks, strips),
-         kRowBlock, 0, c);
   launch(current_stream(), layer_norm_dx_kernel<T, Y, N, kCentred>, blocks_of_rows(c.rows),
+         kRowBlock, 0, c);
+  launch(current_stream(), layer_norm_sums_kernel<T, Y, N, kCentred>, dim3(chunks, strips),
          kRowBlock, 0, c);
 }
 
@@ -274,7 +282,7 @@ void layer_norm_grad(const LayerNormGradCall& c) {
           if constexpr (kHeld == 0) {
             launch_dx_and_sums<T, Y, kItems, kCentred>(c);
           } else {
-            const auto shared = static_cast<std::size_t>(kRowWarps * c.parameters() * c.width);
+            const auto shared = static_cast<std::size_t>(kRowWarps * c.sums_a_column() * c.width);
             launch(current_stream(), layer_norm_grad_kernel<T, Y, kItems, kHeld, kCentred>,
                    static_cast<unsigned>(c.chunks()), kRowBlock, shared * sizeof(acc_t<T>), c);
           }

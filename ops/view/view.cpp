@@ -9,42 +9,23 @@
 #include "engine/autograd.h"
 #include "engine/copy.h"
 #include "ops/common/rows.h"
+#include "ops/view/region.h"
 
 namespace fovea::ops {
 namespace {
 
-/// A part of a tensor: the same axes with other sizes and steps.
-struct Region {
-  Shape shape;
-  Strides strides;
-  std::int64_t offset = 0;
-};
+using detail::alias;
+using detail::AlongAxis;
+using detail::region_along;
+using detail::scatter_along;
+using detail::ViewedPart;
 
-Tensor alias(const Tensor& x, const Region& r) { return x.alias(r.shape, r.strides, r.offset); }
-
-/// The elements start, start + step, ... (`count` of them) along `axis`.
-Region region_along(const Tensor& x, int axis, std::int64_t start, std::int64_t count,
-                    std::int64_t step = 1) {
-  Region r{x.shape(), x.strides(), count > 0 ? start * x.strides()[axis] : 0};
-  r.shape[axis] = count;
-  r.strides[axis] *= step;
-  return r;
-}
-
-/// Zeros of `shape`, with `part` at the positions along `axis` that a view read.
-Tensor scatter_along(const Shape& shape, int axis, std::int64_t start, std::int64_t step,
-                     const Tensor& part) {
-  const Tensor dx = zeros(shape, part.options());
-  copy_into(alias(dx, region_along(dx, axis, start, part.shape()[axis], step)), part);
-  return dx;
-}
-
-/// Records elements of x along an axis as a view named `op`.
-Tensor view_along(const OpLabel& op, const Tensor& x, int axis, const Region& region,
-                  std::int64_t start, std::int64_t step) {
+/// Records `count` elements of x along an axis as a view named `op`.
+Tensor view_along(const OpLabel& op, const Tensor& x, const AlongAxis& read, std::int64_t count) {
+  const ViewedPart region = region_along(x, read.axis, read.start, count, read.step);
   return record(op, alias(x, region), {x}, {},
-                [shape = x.shape(), axis, start, step](const GradArgs& g) -> Grads {
-                  return {scatter_along(shape, axis, start, step, g.dy)};
+                [shape = x.shape(), read](const GradArgs& g) -> Grads {
+                  return {scatter_along(g, shape, read, g.dy)};
                 });
 }
 
@@ -226,7 +207,7 @@ Tensor slice(const Tensor& x, int axis, Range range) {
   stop = std::max(start, position(stop));
   const std::int64_t count = (stop - start) / step + ((stop - start) % step != 0);
   op.set({{"axis", axis}, {"start", start}, {"stop", stop}, {"step", step}});
-  return view_along(op, x, axis, region_along(x, axis, start, count, step), start, step);
+  return view_along(op, x, {axis, start, step}, count);
 }
 
 Tensor select(const Tensor& x, int axis, std::int64_t index) {
@@ -237,7 +218,7 @@ Tensor select(const Tensor& x, int axis, std::int64_t index) {
         " of ", x.shape());
   if (index < 0) index += n;
   op.set({{"axis", axis}, {"index", index}});
-  Region region = region_along(x, axis, index, 1);
+  ViewedPart region = region_along(x, axis, index, 1);
   region.shape.erase(axis);
   region.strides.erase(axis);
   return record(op, alias(x, region), {x}, {},
@@ -245,7 +226,7 @@ Tensor select(const Tensor& x, int axis, std::int64_t index) {
                   Shape part = shape;
                   part[axis] = 1;
                   const Tensor dy = g.dy.alias(part, contiguous_strides(part));
-                  return {scatter_along(shape, axis, index, 1, dy)};
+                  return {scatter_along(g, shape, {axis, index}, dy)};
                 });
 }
 
@@ -339,7 +320,7 @@ std::vector<Tensor> split(const Tensor& x, std::span<const std::int64_t> sizes, 
   std::int64_t start = 0;
   for (const std::int64_t size : sizes) {
     const OpLabel op("split", {{"axis", axis}, {"start", start}, {"size", size}});
-    parts.push_back(view_along(op, x, axis, region_along(x, axis, start, size), start, 1));
+    parts.push_back(view_along(op, x, {axis, start}, size));
     start += size;
   }
   return parts;

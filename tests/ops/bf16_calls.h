@@ -130,6 +130,9 @@ inline Attended attended(Isa isa, std::int64_t queries, std::int64_t keys, std::
                     .dq = view(dq, queries),
                     .dk = view(dk, keys),
                     .dv = view(dv, keys),
+                    .dq_sums = {},
+                    .dk_sums = {},
+                    .dv_sums = {},
                     .dbias = {}});
   for (const std::vector<bf16>& more : {dq, dk, dv})
     out.insert(out.end(), more.begin(), more.end());

@@ -9,9 +9,10 @@ namespace fovea::emulate {
 Counters& Counters::operator+=(const Counters& other) {
   for (const auto member :
        {&Counters::launches, &Counters::global_requests, &Counters::global_bytes,
-        &Counters::vector_bytes, &Counters::sectors, &Counters::shared_requests,
-        &Counters::wavefronts, &Counters::extra_wavefronts, &Counters::mma,
-        &Counters::distinct_sectors, &Counters::mma_tf32, &Counters::exponentials}) {
+        &Counters::vector_bytes, &Counters::sectors, &Counters::block_sectors,
+        &Counters::shared_requests, &Counters::wavefronts, &Counters::extra_wavefronts,
+        &Counters::mma, &Counters::distinct_sectors, &Counters::mma_tf32,
+        &Counters::exponentials}) {
     this->*member += other.*member;
   }
   return *this;
@@ -73,6 +74,8 @@ void AccessCounter::count_global(const Request& request) {
   SectorSet& touched = request.target == Target::read ? read_ : written_;
   for (const std::uintptr_t sector : sectors) {
     counters_.distinct_sectors += touched.insert(sector) ? 1 : 0;
+    counters_.block_sectors +=
+        block_[request.target == Target::written].insert(sector).second ? 1 : 0;
   }
 }
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -20,6 +21,7 @@ struct Counters {
   std::uint64_t global_bytes = 0;     ///< bytes requested by several lanes count once
   std::uint64_t vector_bytes = 0;     ///< part of global_bytes in accesses of 16 bytes
   std::uint64_t sectors = 0;          ///< sectors touched by the requests, without a cache
+  std::uint64_t block_sectors = 0;    ///< of these, each once a block in reads and once in writes
   /// The different sectors that a launch reads, and those that it writes: what is left to the
   /// memory behind a cache that holds them all.
   std::uint64_t distinct_sectors = 0;
@@ -63,6 +65,7 @@ class AccessCounter {
   enum class Target { read, written, shared };
 
   void start_launch();
+  void start_block() { block_[0].clear(), block_[1].clear(); }
   void add(unsigned lane, const void* place, const void* address, std::size_t bytes, Target target);
   void add_mma(bool is_tf32);
   void add_exponential() { ++counters_.exponentials; }
@@ -81,7 +84,8 @@ class AccessCounter {
   std::map<std::pair<const void*, unsigned>, Request> requests_;  ///< by place and turn
   std::array<std::map<const void*, unsigned>, kWarpSize> turns_;
   Counters counters_;
-  SectorSet read_, written_;  ///< by the launch
+  SectorSet read_, written_;                                 ///< by the launch
+  std::array<std::unordered_set<std::uintptr_t>, 2> block_;  ///< read and written by the block
 };
 
 }  // namespace fovea::emulate

@@ -126,6 +126,7 @@ void Machine::start_block(std::uint64_t index) {
   idle_fibers_.clear();
   for (const auto& fiber : fibers_) idle_fibers_.push_back(fiber.get());
   checker_.start_block(index, count);
+  counter_.start_block();
   start_shared();
 }
 

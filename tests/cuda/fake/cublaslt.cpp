@@ -200,6 +200,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t descriptor,
   const Product product{form, scalar(alpha), scalar(beta), a, b, c, d, workspace, told.workspace};
   if (product.lies_over_an_operand()) return refuse("D lies over an operand");
   ++queues.counts.products;
+  queues.counts.product_bytes += product.bytes();
   if (fovea::emulate::Machine::instance().counts) {
     fovea::fake::products_counted().push_back({fovea::running_op(), form, product.beta != 0});
   }

@@ -170,6 +170,16 @@ std::string ProductForm::objection() const {
   return to_shapes.empty() ? objection_to_types(*this) : to_shapes;
 }
 
+std::int64_t Product::bytes() const {
+  const auto of = [](const Matrix& x) {
+    const std::uint64_t entries = x.stride == 0 ? 1 : static_cast<std::uint64_t>(x.batch);
+    return entries * x.rows * x.columns * size_of(x.type);
+  };
+  std::uint64_t all = of(form.a) + of(form.b) + of(form.d) + (beta == 0 ? 0 : of(form.c));
+  if (has_bias()) all += form.d.rows * size_of(form.d.type);
+  return static_cast<std::int64_t>(all);
+}
+
 bool Product::lies_over_an_operand() const {
   return overlap(a, form.a, d, form.d) || overlap(b, form.b, d, form.d);
 }

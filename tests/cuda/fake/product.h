@@ -44,6 +44,7 @@ struct Product {
   void *d, *workspace;
   std::size_t workspace_bytes;
 
+  [[nodiscard]] std::int64_t bytes() const;         ///< of its operands, each read or written once
   [[nodiscard]] bool lies_over_an_operand() const;  ///< true if D overlaps A or B
   /// Computes in f64 and rounds once. Returns a description of a memory error, or "".
   [[nodiscard]] std::string run() const;
