@@ -133,10 +133,11 @@ Pipeline deit_pipeline() {
 }
 
 /// Loads every image once; the loader stops at the end, so that no worker disturbs other timings.
-void load_epoch(const std::shared_ptr<const Dataset>& dataset, std::int64_t batch,
+void load_epoch(const std::shared_ptr<const Dataset>& dataset, const WorkloadSpec& spec,
                 std::int64_t epoch) {
   LoaderOptions options;
-  options.batch_size = batch;
+  options.batch_size = spec.batch;
+  options.rows.raw = spec.id == "loader_raw";
   options.workers = num_threads();
   options.epoch.endless = options.epoch.drop_last = false;
   Loader loader(dataset, deit_pipeline(), options, {epoch, 0});
@@ -170,6 +171,7 @@ const std::vector<WorkloadSpec>& standard_workloads() {
       {"detr_resnet50_480x640", "infer", "f32", 2},
       {"loader", "load", "f32", 32},
       {"loader_pack", "load", "f32", 32},
+      {"loader_raw", "load", "f32", 32},
   };
   return all;
 }
@@ -266,7 +268,7 @@ void Workload::step() {
   State& s = *state_;
   s.flop = 0;
   if (s.dataset) {
-    load_epoch(s.dataset, s.spec.batch, s.epoch++);
+    load_epoch(s.dataset, s.spec, s.epoch++);
   } else if (s.context.training) {
     s.train();
   } else {

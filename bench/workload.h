@@ -13,7 +13,8 @@
 namespace fovea::bench {
 
 struct WorkloadSpec {
-  std::string id;    ///< registry name, "loader" (JPEG files) or "loader_pack" (pixels)
+  std::string id;    ///< registry name, "loader" (JPEG files), "loader_pack" (of stored pixels) or
+                     ///< "loader_raw" (JPEG files whose values a GPU computes)
   std::string mode;  ///< "train", "infer", "decode" (a VAE's decoder) or "load"
   std::string precision = "f32";
   std::int64_t batch = 0;

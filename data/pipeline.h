@@ -5,6 +5,7 @@
 #include <functional>
 #include <vector>
 
+#include "data/augment/erase.h"
 #include "data/geometry/geometry.h"
 #include "data/geometry/transforms.h"
 #include "data/sample.h"
@@ -22,9 +23,8 @@ struct Pipeline {
   std::vector<Step> steps;       ///< geometry: visible part and orientation
   std::vector<Step> variations;  ///< appearance, applied afterwards: policy and colours
   Normalization normalization = kCifarNormalization;
-  /// The last step, on the normalised values f32 [3, height, width]; empty: none. Throws for
-  /// images without three channels.
-  std::function<void(float* values, ImageSize size, Rng& rng)> finish;
+  /// The boxes that are erased last, from the normalised values of three channels; empty: none.
+  std::function<std::vector<Erasure>(ImageSize size, Rng& rng)> draw_erasures;
 
   [[nodiscard]] Sample place(Sample sample, Rng& rng) const;  ///< `steps` only
   [[nodiscard]] Sample vary(Sample sample, Rng& rng) const;   ///< `variations` only

@@ -30,6 +30,7 @@ struct IndexKernels;
 struct LossKernels;
 struct NormKernels;
 struct OrderKernels;
+struct PixelsKernels;
 struct PoolKernels;
 struct ReduceKernels;
 struct ResizeKernels;
@@ -48,6 +49,7 @@ struct Kernels {
   const LossKernels& loss;
   const NormKernels& norm;
   const OrderKernels& order;
+  const PixelsKernels& pixels;
   const PoolKernels& pool;
   const ReduceKernels& reduce;
   const ResizeKernels& resize;

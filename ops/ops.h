@@ -15,6 +15,7 @@
 #include "ops/mlp.h"
 #include "ops/norm.h"
 #include "ops/order.h"
+#include "ops/pixels.h"
 #include "ops/pool.h"
 #include "ops/reduce.h"
 #include "ops/relative.h"

@@ -132,7 +132,7 @@ const std::vector<Place> kPlaces = {
     {"#include <CLI/", "apps/common/cli\\.cpp"},
     {"#pragma omp", "engine/parallel\\.cpp"},
     {"__CUDACC__", "engine/device\\.h"},
-    {"__CUDA_ARCH__", "ops/common/math\\.h|engine/cuda/tensor_core\\.cuh"},
+    {"__CUDA_ARCH__", "ops/common/(math|exact)\\.h|engine/cuda/tensor_core\\.cuh"},
     {"-ffast-math", "no file"},
     {"case DType::bf16", "engine/dtype\\.h|ops/[a-z]+/[a-z]+\\.cu"},  // dispatch on dtypes
     {"0x7fffu +", "engine/dtype\\.h"},                                // rounding to bf16

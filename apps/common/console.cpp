@@ -88,6 +88,14 @@ std::string batch_text(const TrainConfig& config, Trainer& trainer) {
   return text;
 }
 
+/// What goes to a GPU; "" on the CPU.
+std::string upload_text(const TrainConfig& config, const Trainer& trainer) {
+  if (config.run.device.is_cpu()) return "";
+  return trainer.uploads_bytes()
+             ? "\nuploads   u8 pixels: the GPU normalises, erases and mixes them"
+             : "\nuploads   f32 values: the CPU prepares them";
+}
+
 }  // namespace
 
 std::string best_text(const TaskInfo& task, const BestEpoch& best) {
@@ -122,7 +130,7 @@ void Console::introduce(const ResolvedRun& run, Trainer& trainer) {
        << trainer.data().test->size() << " images"
        << (task_.needs_labels ? ", " + std::to_string(trainer.data().train->classes()) + " classes"
                               : "")
-       << "\nbatch     " << batch_text(config, trainer) << '\n'
+       << "\nbatch     " << batch_text(config, trainer) << upload_text(config, trainer) << '\n'
        << "machine   " << device_name(config.run.device) << ", "
        << processes_text(trainer.processes(), config) << num_threads()
        << (num_threads() == 1 ? " thread, " : " threads, ") << to_string(cpu_isa()) << ", "

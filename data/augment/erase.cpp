@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
-#include <vector>
 
 #include "engine/base/error.h"
 
@@ -78,14 +77,16 @@ void erase_box(float* values, ImageSize image, const PixelBox& box, std::span<co
   }
 }
 
-void random_erase(float* values, ImageSize image, const EraseOptions& options, Rng& rng) {
+std::vector<Erasure> draw_erasures(const EraseOptions& options, ImageSize image, Rng& rng) {
   check_options(options);
-  if (rng.uniform() >= options.probability) return;
+  if (rng.uniform() >= options.probability) return {};
   const std::int64_t boxes = options.count == 1 ? 1 : 1 + rng.below(options.count);
+  std::vector<Erasure> erasures;
   for (std::int64_t i = 0; i < boxes; ++i) {
     const PixelBox box = draw_erased_box(options, image, boxes, rng);
-    if (box.area() > 0) erase_box(values, image, box, draw_fill(options.fill, box.area(), rng));
+    if (box.area() > 0) erasures.push_back({box, draw_fill(options.fill, box.area(), rng)});
   }
+  return erasures;
 }
 
 }  // namespace fovea

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <vector>
 
 #include "data/image.h"
 #include "engine/base/names.h"
@@ -26,6 +27,12 @@ struct EraseOptions {
   double ratio_low = 0.3, ratio_high = 1 / 0.3;  ///< height / width
 };
 
+/// A box of an image, and what it is filled with: see erase_box().
+struct Erasure {
+  PixelBox box;
+  std::vector<float> fill;
+};
+
 /// A box of round(sqrt(area * ratio)) x round(sqrt(area / ratio)).
 [[nodiscard]] ImageSize erased_size(double area, double ratio);
 
@@ -37,7 +44,8 @@ struct EraseOptions {
 /// Overwrites the box in f32 [3, height, width]. `fill` has 3 values, or 3 for each pixel.
 void erase_box(float* values, ImageSize image, const PixelBox& box, std::span<const float> fill);
 
-/// Draws boxes and erases them. Throws on options out of range.
-void random_erase(float* values, ImageSize image, const EraseOptions& options, Rng& rng);
+/// The boxes to erase in an image, in this order: often none. Throws on options out of range.
+[[nodiscard]] std::vector<Erasure> draw_erasures(const EraseOptions& options, ImageSize image,
+                                                 Rng& rng);
 
 }  // namespace fovea

@@ -102,6 +102,23 @@ void mix_all(T* images, std::int64_t batch, const ImageRows& size, std::span<con
   }
 }
 
+/// Leaves the mixing of raw pixels of this shape to the model's device.
+void leave_mixing(RawPixels& raw, const Shape& images, std::span<const MixDraw> draws) {
+  constexpr std::int64_t kBoxNumbers = 5;
+  raw.mixed = empty({images[0], kBoxNumbers}, {DType::i64, {}});
+  raw.weights = empty({images[0], 2});
+  auto* number = raw.mixed.data<std::int64_t>();
+  float* weight = raw.weights.data<float>();
+  for (std::int64_t i = 0; i < images[0]; ++i) {
+    const MixDraw& draw = draw_of(draws, i);
+    const PixelBox box = draw.is_cutmix ? draw.box : PixelBox{0, images[2], 0, images[3]};
+    for (const std::int64_t side : {box.top, box.bottom, box.left, box.right}) *number++ = side;
+    *number++ = draw.is_cutmix ? 1 : 0;
+    *weight++ = static_cast<float>(draw.lambda);
+    *weight++ = static_cast<float>(1 - draw.lambda);
+  }
+}
+
 /// The tensor itself if no one else refers to its memory; otherwise a copy.
 Tensor writable(Tensor images) {
   const bool own = images.impl().use_count() == 1 && images.storage().unique();
@@ -199,7 +216,11 @@ Tensor mix_targets(const Tensor& labels, std::span<const MixDraw> draws,
 Batch mix(Batch batch, const MixOptions& options, Rng& rng) {
   const std::vector<MixDraw> draws = draw_mixes(options, batch.images.shape(), rng);
   batch.set("targets", mix_targets(batch.labels, draws, options));
-  batch.images = mix_images(std::move(batch.images), draws);
+  if (batch.raw) {
+    leave_mixing(*batch.raw, batch.images.shape(), draws);
+  } else {
+    batch.images = mix_images(std::move(batch.images), draws);
+  }
   return batch;
 }
 

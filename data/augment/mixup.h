@@ -62,8 +62,8 @@ struct MixDraw {
 [[nodiscard]] Tensor mix_targets(const Tensor& labels, std::span<const MixDraw> draws,
                                  const MixOptions& options);
 
-/// Draws and applies: mixes the images, in place if possible, and adds "targets", f32 [B, K]. The
-/// batch must be on the CPU.
+/// Draws and applies: mixes the images, in place if possible, and adds "targets", f32 [B, K]. Raw
+/// pixels are mixed later, with the same draws. The batch must be on the CPU.
 [[nodiscard]] Batch mix(Batch batch, const MixOptions& options, Rng& rng);
 
 }  // namespace fovea

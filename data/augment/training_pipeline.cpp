@@ -155,8 +155,8 @@ Pipeline training_pipeline(const AugmentOptions& options) {
   add_sometimes(pipeline.steps, options.vertical_flip, flip_step({.vertical = true}));
   add_colors(pipeline, options);
   if (options.erase.probability > 0) {
-    pipeline.finish = [erase = options.erase](float* values, ImageSize size, Rng& rng) {
-      random_erase(values, size, erase, rng);
+    pipeline.draw_erasures = [erase = options.erase](ImageSize size, Rng& rng) {
+      return draw_erasures(erase, size, rng);
     };
   }
   return pipeline;

@@ -104,15 +104,12 @@ void mirror_row(std::uint8_t* first, std::uint8_t* last, std::int64_t bytes) {
   for (; first < last; first += bytes, last -= bytes) std::swap_ranges(first, first + bytes, last);
 }
 
-/// Normalises through a table of the 256 levels.
 void normalize_rgb8(const Image& image, const Normalization& normalization, float* output) {
   const std::int64_t area = image.height * image.width;
-  for (int c = 0; c < Image::kChannels; ++c) {
-    std::array<float, 256> table;
-    for (std::size_t v = 0; v < table.size(); ++v)
-      table[v] = (static_cast<float>(v) / 255 - normalization.mean[c]) / normalization.deviation[c];
+  const LevelTable levels = level_table(normalization);
+  for (std::size_t c = 0; c < levels.size(); ++c) {
     for (std::int64_t i = 0; i < area; ++i)
-      output[c * area + i] = table[image.pixels[i * Image::kChannels + c]];
+      *output++ = levels[c][image.pixels[i * Image::kChannels + c]];
   }
 }
 
@@ -243,6 +240,27 @@ void planar_values(const Image& image, float* output) {
   with_pixel_type(image.format, [&](auto zero) {
     write_planes<decltype(zero)>(image, output, [](float value, int) { return value; });
   });
+}
+
+void planar_bytes(const Image& image, std::uint8_t* output) {
+  const std::int64_t area = image.height * image.width;
+  std::uint8_t *red = output, *green = red + area, *blue = green + area;
+  const std::uint8_t* pixel = image.pixels.data();
+  for (std::int64_t i = 0; i < area; ++i) {
+    red[i] = pixel[Image::kChannels * i];
+    green[i] = pixel[Image::kChannels * i + 1];
+    blue[i] = pixel[Image::kChannels * i + 2];
+  }
+}
+
+LevelTable level_table(const Normalization& normalization) {
+  LevelTable table;
+  for (std::size_t c = 0; c < table.size(); ++c) {
+    for (std::size_t v = 0; v < table[c].size(); ++v)
+      table[c][v] =
+          (static_cast<float>(v) / 255 - normalization.mean[c]) / normalization.deviation[c];
+  }
+  return table;
 }
 
 void normalize(const Image& image, const Normalization& normalization, float* output) {

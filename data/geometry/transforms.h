@@ -1,6 +1,7 @@
 // Crops, flips and normalisation of one image, in any format.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 
@@ -55,6 +56,12 @@ using PixelBytes = std::span<const std::uint8_t>;
 void normalize(const Image& image, const Normalization& normalization, float* output);
 /// Writes the unscaled values, [C, height, width].
 void planar_values(const Image& image, float* output);
+/// The bytes of an image of 8-bit RGB, [3, height, width].
+void planar_bytes(const Image& image, std::uint8_t* output);
+
+/// The values that normalize() writes for the levels of 8-bit RGB, channel by channel.
+using LevelTable = std::array<std::array<float, 256>, 3>;
+[[nodiscard]] LevelTable level_table(const Normalization& normalization);
 
 /// The mean colour in 8 bits, for the area outside of an image.
 [[nodiscard]] Color8 mean_color(const Normalization& normalization);

@@ -12,6 +12,12 @@
 namespace fovea {
 namespace {
 
+/// Throws if an image still needs its partner in the batch.
+void require_unmixed(const std::optional<RawPixels>& raw) {
+  check(!raw || !raw->mixed.defined(), "batch: its raw pixels are mixed with those of other rows; ",
+        "take or repeat rows before mixing");
+}
+
 Tensor rows_of(const Tensor& whole, std::int64_t first, std::int64_t count) {
   Shape shape = whole.shape();
   check(first >= 0 && count >= 0 && first + count <= shape[0], "batch: got rows ", first, " to ",
@@ -70,21 +76,40 @@ Batch Batch::mapped(const Change& change) const {
   map(result.labels, true);
   map(result.indices, false);
   for (BatchMember& member : result.others) map(member.value, member.uploads);
+  if (result.raw) {
+    for (Tensor* const rows : {&result.raw->erased, &result.raw->mixed, &result.raw->weights})
+      map(*rows, true);
+  }
   return result;
 }
 
 Batch Batch::rows(std::int64_t first, std::int64_t count) const {
+  require_unmixed(raw);
   return mapped([=](const Tensor& value, bool) { return rows_of(value, first, count); });
 }
 
 Batch Batch::repeated(std::int64_t count) const {
   if (count == size()) return *this;
+  require_unmixed(raw);
   return mapped([=](const Tensor& value, bool) { return repeated_rows(value, count); });
 }
 
 Batch Batch::uploaded(Device device) const {
-  return mapped(
-      [=](const Tensor& value, bool uploads) { return uploads ? upload(value, device) : value; });
+  std::vector<Tensor> going;
+  static_cast<void>(mapped([&](const Tensor& value, bool uploads) {
+    if (uploads) going.push_back(value);
+    return value;
+  }));
+  if (raw) going.insert(going.end(), {raw->levels, raw->fills});
+  const std::vector<Tensor> there = upload(going, device);
+  auto next = there.begin();
+  Batch result =
+      mapped([&](const Tensor& value, bool uploads) { return uploads ? *next++ : value; });
+  if (result.raw) {
+    result.raw->levels = *next++;
+    result.raw->fills = *next;
+  }
+  return result;
 }
 
 }  // namespace fovea

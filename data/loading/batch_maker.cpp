@@ -1,4 +1,4 @@
-// Makes batches: read, place, vary, normalise, finish.
+// Makes batches: read, place, vary, normalise, erase.
 #include "data/loading/batch_maker.h"
 
 #include <algorithm>
@@ -57,7 +57,7 @@ BatchMaker::Made BatchMaker::make(const std::vector<std::int64_t>& order, BatchP
   const std::int64_t begin = batch + shard_begin(options_.sharding, count, part.shard),
                      end = batch + shard_begin(options_.sharding, count, part.shard + 1);
   Made made;
-  BatchRows rows((end - begin) * options_.rows.splits, options_.rows.pad_multiple);
+  BatchRows rows((end - begin) * options_.rows.splits, options_.rows, pipeline_.normalization);
   for (std::int64_t i = begin; i < end; ++i)
     put(made, rows, {part.cursor.epoch, order[i / repeats], i % repeats, i});
   Batch shard = rows.take();
@@ -116,13 +116,14 @@ Sample BatchMaker::place(std::int64_t index, Rng& rng) const try {
 
 void BatchMaker::add_row(BatchRows& rows, Sample sample, const Draw& draw, std::int64_t split,
                          Rng& rng) const {
-  const Image& image = sample.image;
-  float* const values = rows.add(sample, draw.index);
-  normalize(image, pipeline_.normalization, values);
-  if (!pipeline_.finish || !is_finished(draw, split)) return;
-  check(image.format.channels == Image::kChannels, "its image is ", to_string(image.format),
-        ", but random erasing expects three channels");
-  pipeline_.finish(values, image.size(), rng);
+  std::vector<Erasure> erased;
+  if (pipeline_.draw_erasures && is_finished(draw, split)) {
+    const Image& image = sample.image;
+    check(image.format.channels == Image::kChannels, "its image is ", to_string(image.format),
+          ", but random erasing expects three channels");
+    erased = pipeline_.draw_erasures(image.size(), rng);
+  }
+  rows.add(std::move(sample), draw.index, std::move(erased));
 }
 
 /// The random generator of a sample; repeats of a sample within an epoch are augmented

@@ -1,5 +1,5 @@
-// Collects rows. Images of one size are written directly to the batch; others wait until the
-// largest size is known.
+// Collects rows. Values of images of one size are written directly to the batch; others wait until
+// the largest size is known, and possibly raw pixels until all images are.
 #include "data/loading/batch_rows.h"
 
 #include <algorithm>
@@ -38,20 +38,27 @@ void require_alike(const ImageTargets& a, const ImageTargets& b) {
 
 }  // namespace
 
-BatchRows::BatchRows(std::int64_t most, std::int64_t pad_multiple)
-    : most_(most), pad_multiple_(pad_multiple) {
+BatchRows::BatchRows(std::int64_t most, const RowOptions& options,
+                     const Normalization& normalization)
+    : most_(most),
+      pad_multiple_(options.pad_multiple),
+      keeps_images_(options.raw && options.pad_multiple == 0),
+      normalization_(normalization) {
   rows_.reserve(static_cast<std::size_t>(most));
 }
 
-float* BatchRows::add_in_place(const Sample& sample) {
-  const ImageSize size = sample.image.size();
-  if (!images_.defined()) images_ = empty({most_, channels_, size.height, size.width});
-  check(size == size_, "its size is ", size.height, " x ", size.width, ", the batch began with ",
-        size_.height, " x ", size_.width);
-  return images_.data<float>() + count() * channels_ * size.height * size.width;
+void BatchRows::write_values(const Image& image, std::span<const Erasure> erased, float* to) const {
+  normalize(image, normalization_, to);
+  for (const auto& [box, fill] : erased) erase_box(to, image.size(), box, fill);
 }
 
-float* BatchRows::add(Sample& sample, std::int64_t index) {
+/// The values of a row of images of one size.
+float* BatchRows::place_of(std::int64_t row) {
+  if (!images_.defined()) images_ = empty({most_, channels_, size_.height, size_.width});
+  return images_.data<float>() + row * channels_ * size_.height * size_.width;
+}
+
+void BatchRows::add(Sample sample, std::int64_t index, std::vector<Erasure> erased) {
   const ImageSize size = sample.image.size();
   const std::int64_t channels = sample.image.format.channels;
   if (rows_.empty()) {
@@ -63,14 +70,20 @@ float* BatchRows::add(Sample& sample, std::int64_t index) {
     check(map.values.size() == size, "its map \"", map.name, "\" is ", to_string(map.values.size()),
           ", its image ", to_string(size));
   const bool pads = pad_multiple_ > 0;
-  float* values = pads ? nullptr : add_in_place(sample);
+  check(pads || size == size_, "its size is ", size.height, " x ", size.width,
+        ", the batch began with ", size_.height, " x ", size_.width);
   BufferedRow& row =
-      rows_.emplace_back(BufferedRow{size, sample.label, index, std::move(sample.targets), {}});
+      rows_.emplace_back(BufferedRow{size, sample.label, index, std::move(sample.targets)});
   require_alike(rows_.front().targets, row.targets);
-  if (!pads) return values;
+  if (keeps_images_) {
+    row.image = std::move(sample.image);
+    row.erased = std::move(erased);
+    return;
+  }
+  if (!pads) return write_values(sample.image, erased, place_of(count() - 1));
   size_ = {std::max(size_.height, size.height), std::max(size_.width, size.width)};
   row.values.resize(static_cast<std::size_t>(channels * size.height * size.width));
-  return row.values.data();
+  write_values(sample.image, erased, row.values.data());
 }
 
 Tensor BatchRows::padded_images() const {
@@ -81,6 +94,33 @@ Tensor BatchRows::padded_images() const {
     to += channels_ * size_.height * size_.width;
   }
   return images;
+}
+
+bool BatchRows::are_raw() const {
+  return keeps_images_ &&
+         std::ranges::all_of(rows_, [](const BufferedRow& row) { return row.image.is_rgb8(); });
+}
+
+void BatchRows::add_raw(Batch& batch) {
+  batch.images = empty({count(), channels_, size_.height, size_.width}, {DType::u8, {}});
+  std::uint8_t* to = batch.images.data<std::uint8_t>();
+  std::vector<std::vector<Erasure>> erased;
+  for (BufferedRow& row : rows_) {
+    planar_bytes(row.image, to);
+    to += channels_ * size_.height * size_.width;
+    erased.push_back(std::move(row.erased));
+  }
+  batch.raw = raw_pixels(normalization_, erased);
+}
+
+/// The values of images of one size.
+Tensor BatchRows::take_images() {
+  for (std::int64_t b = 0; keeps_images_ && b < count(); ++b)
+    write_values(rows_[b].image, rows_[b].erased, place_of(b));
+  if (count() == most_) return std::exchange(images_, {});
+  Shape shape = images_.shape();
+  shape[0] = count();
+  return images_.alias(shape, images_.strides(), 0);
 }
 
 Tensor BatchRows::mask() const {
@@ -143,11 +183,10 @@ Batch BatchRows::take() {
     size_ = {rounded_up(size_.height, pad_multiple_), rounded_up(size_.width, pad_multiple_)};
     batch.images = padded_images();
     batch.set("mask", mask());
+  } else if (are_raw()) {
+    add_raw(batch);
   } else {
-    Shape shape = images_.shape();
-    shape[0] = count();
-    batch.images =
-        count() == most_ ? std::exchange(images_, {}) : images_.alias(shape, images_.strides(), 0);
+    batch.images = take_images();
   }
   const ImageTargets& targets = rows_.front().targets;
   if (targets.boxes) add_boxes(batch);

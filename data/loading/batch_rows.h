@@ -2,9 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
+#include "data/augment/erase.h"
 #include "data/loading/batch.h"
+#include "data/loading/loader_options.h"
+#include "data/normalization.h"
 #include "data/sample.h"
 
 namespace fovea {
@@ -19,12 +23,12 @@ namespace fovea {
 /// are padded with their value `outside`.
 class BatchRows {
  public:
-  /// At most `most` rows. `pad_multiple` is as in RowOptions.
-  BatchRows(std::int64_t most, std::int64_t pad_multiple);
+  /// At most `most` rows.
+  BatchRows(std::int64_t most, const RowOptions& options, const Normalization& normalization);
 
-  /// Adds a row for the sample and moves its targets out. Returns the memory for its image values,
-  /// f32 [C, H, W]. Throws when image sizes differ although they must not.
-  float* add(Sample& sample, std::int64_t index);
+  /// Adds a row for the sample, whose values are normalised, then erased. Throws when image sizes
+  /// differ although they must not.
+  void add(Sample sample, std::int64_t index, std::vector<Erasure> erased);
   /// The finished batch. Throws when the samples have different kinds of targets.
   [[nodiscard]] Batch take();
 
@@ -33,20 +37,29 @@ class BatchRows {
     ImageSize size;
     std::int64_t label = 0, index = 0;
     ImageTargets targets;
-    std::vector<float> values;  ///< values of an image that may need padding
+    std::vector<float> values{};  ///< values of an image that may need padding
+    // Of a batch that may have raw pixels:
+    Image image{};
+    std::vector<Erasure> erased{};
   };
 
-  [[nodiscard]] float* add_in_place(const Sample& sample);
+  void write_values(const Image& image, std::span<const Erasure> erased, float* to) const;
+  [[nodiscard]] float* place_of(std::int64_t row);
   [[nodiscard]] Tensor padded_images() const;
+  [[nodiscard]] bool are_raw() const;
+  void add_raw(Batch& batch);
+  [[nodiscard]] Tensor take_images();
   [[nodiscard]] Tensor mask() const;
   void add_boxes(Batch& batch) const;
   [[nodiscard]] Tensor dense(std::size_t map) const;
   [[nodiscard]] std::int64_t count() const { return std::ssize(rows_); }
 
   std::int64_t most_, pad_multiple_;
+  bool keeps_images_;  ///< until take() knows whether the pixels stay raw
+  Normalization normalization_;
   std::int64_t channels_ = 0;
   ImageSize size_;  ///< common size of the images
-  Tensor images_;   ///< if all images have one size
+  Tensor images_;   ///< values, if all images have one size
   std::vector<BufferedRow> rows_;
 };
 

@@ -24,7 +24,7 @@ struct RowOptions {
   /// Batch rows per sample: the sample as the pipeline's steps leave it, then variations of it
   /// (timm's aug-splits; 1: one row, varied). A batch has batch_size * splits rows.
   std::int64_t splits = 1;
-  /// One in so many rows of an epoch skips the pipeline's finish (timm's resplit); 0: none.
+  /// One in so many rows of an epoch skips the pipeline's erasing (timm's resplit); 0: none.
   std::int64_t unfinished_every = 0;
   /// The size to which images will be resized, if they may be decoded at reduced size (see
   /// DecodeOptions); 0 x 0: they may not.
@@ -33,6 +33,9 @@ struct RowOptions {
   /// zeros on the right and at the bottom, to the largest sides of the batch rounded up to a
   /// multiple of this; the batch then has a member "mask", see BatchRows.
   std::int64_t pad_multiple = 0;
+  /// Leaves normalisation, erasing and mixing to the model's device, see Batch::raw. Only for
+  /// batches of 8-bit RGB images that are not padded; others have values.
+  bool raw = false;
 };
 
 /// What to do about an image that cannot be decoded.

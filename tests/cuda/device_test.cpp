@@ -25,6 +25,7 @@
 #include "ops/norm/call.h"
 #include "ops/ops.h"
 #include "ops/order/call.h"
+#include "ops/pixels/call.h"
 #include "ops/pool/call.h"
 #include "ops/reduce/call.h"
 #include "ops/resize/call.h"
@@ -255,11 +256,11 @@ TEST_CASE("every kernel has a CUDA form; one that had none would say so by name"
   const int without = null_entries(k.attention) + null_entries(k.conv) +
                       null_entries(k.deformable) + null_entries(k.elementwise) +
                       null_entries(k.index) + null_entries(k.loss) + null_entries(k.norm) +
-                      null_entries(k.order) + null_entries(k.pool) + null_entries(k.gemm) +
-                      null_entries(k.reduce) + null_entries(k.resize) + null_entries(k.softmax) +
-                      null_entries(k.update);
+                      null_entries(k.order) + null_entries(k.pixels) + null_entries(k.pool) +
+                      null_entries(k.gemm) + null_entries(k.reduce) + null_entries(k.resize) +
+                      null_entries(k.softmax) + null_entries(k.update);
   CHECK(without == 0);
-  static_assert(sizeof(ops::Kernels) == 14 * sizeof(void*), "a family is missing above");
+  static_assert(sizeof(ops::Kernels) == 15 * sizeof(void*), "a family is missing above");
 }
 
 TEST_CASE("memory is cached and counted on the GPU" * doctest::skip(kNoGpu)) {

@@ -40,6 +40,7 @@ class DeviceChecks(Checks):
     def __init__(self, programs):
         super().__init__(programs)
         self.launcher = []
+        self.screens = {}  # what training printed, by its folder
 
     def start(self, program, *flags, **variables):
         environment = {**os.environ, **ENVIRONMENT, "FOVEA_DATA": str(self.folder / "cifar"), **variables}
@@ -90,9 +91,10 @@ def losses_until_failure(run):
 
 def train(checks, program, model, device, output, *more):
     """Losses of three steps on a few pictures."""
-    checks.output_of(program, *(ROOMS if program == "train_depth" else ["--dataset", "cifar10"]), "--model", model,
-                     *more, "--max-steps", "3", "--batch-size", "4", "--workers", "0",
-                     "--log-interval", "1", "--device", device, "--output", output)
+    checks.screens[output] = checks.output_of(
+        program, *(ROOMS if program == "train_depth" else ["--dataset", "cifar10"]), "--model", model, *more,
+        "--max-steps", "3", "--batch-size", "4", "--workers", "0", "--log-interval", "1", "--device", device,
+        "--output", output)
     return losses_until_failure(checks.folder / output)
 
 
@@ -101,6 +103,10 @@ def check_training(checks, program, model, *more):
     cuda = train(checks, program, model, "cuda", program, *more)
     found = differ(cpu, cuda, 1e-5)
     checks.that(f"{program}: the CPU's losses", len(cuda) == 3 and not found, found or f"{len(cuda)} losses")
+    uploads = "f32 values" if program == "train_depth" else "u8 pixels"
+    screens = checks.screens[f"{program}-cpu"], checks.screens[program]
+    checks.that(f"{program}: the first screen says what is uploaded",
+                "uploads" not in screens[0] and f"\nuploads   {uploads}: " in screens[1], screens[1][:800])
 
 
 def check_detection(checks):

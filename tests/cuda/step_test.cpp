@@ -44,6 +44,7 @@ Share launches_of(const std::string& model) {
   };
   const StepCounts two = with_blocks(2), three = with_blocks(3);
   const auto number = [](auto value) { return static_cast<double>(value); };
+  CHECK(three.uploads == 2);  // the batch and the step's numbers
   const Share launches = share_of(number(two.launches()), number(three.launches()));
   const Share products = share_of(number(two.products), number(three.products));
   std::printf("%s in bf16, with clipping and averages, %d pictures of 32 x 32:\n", model.c_str(),

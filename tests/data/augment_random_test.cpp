@@ -25,6 +25,14 @@ bool inside(const PixelBox& box, ImageSize image) {
          box.bottom <= image.height && box.right <= image.width;
 }
 
+/// Values of 100 with the boxes erased that are drawn.
+std::vector<float> erased_values(ImageSize image, const EraseOptions& options, Rng& rng) {
+  std::vector<float> values(static_cast<std::size_t>(3 * image.height * image.width), 100.0F);
+  for (const auto& [box, fill] : draw_erasures(options, image, rng))
+    erase_box(values.data(), image, box, fill);
+  return values;
+}
+
 double uniform_deviation(double low, double high) { return (high - low) / std::sqrt(12.0); }
 
 }  // namespace
@@ -150,8 +158,8 @@ TEST_CASE("random erasing: probability and number of boxes") {
   Rng rng(6);
   std::int64_t erased = 0;
   for (int i = 0; i < kDraws; ++i) {
-    std::vector<float> values(3 * 40 * 40, 1.0F);
-    random_erase(values.data(), image, {.probability = 0.25, .fill = EraseFill::constant}, rng);
+    const auto values =
+        erased_values(image, {.probability = 0.25, .fill = EraseFill::constant}, rng);
     erased += std::count(values.begin(), values.end(), 0.0F) > 0;
   }
   CHECK(is_share(erased, kDraws, 0.25));
@@ -159,35 +167,32 @@ TEST_CASE("random erasing: probability and number of boxes") {
   // Boxes share the area: with up to 4 boxes the erased share is that of one, less overlaps.
   Moments colors;
   for (int i = 0; i < 500; ++i) {
-    std::vector<float> values(3 * 40 * 40, 100.0F);
-    random_erase(values.data(), image,
-                 {.probability = 1,
-                  .fill = EraseFill::random,
-                  .count = 4,
-                  .area_low = 0.01,
-                  .area_high = 0.02},
-                 rng);
+    const auto values = erased_values(image,
+                                      {.probability = 1,
+                                       .fill = EraseFill::random,
+                                       .count = 4,
+                                       .area_low = 0.01,
+                                       .area_high = 0.02},
+                                      rng);
     std::set<float> seen(values.begin(), values.begin() + 40 * 40);
     colors.add(static_cast<double>(seen.size()) - 1);
   }
   CHECK(colors.mean() == doctest::Approx(2.5).epsilon(0.06));
-  CHECK_THROWS_AS(random_erase(nullptr, image, {.probability = 2}, rng), Error);
-  CHECK_THROWS_AS(random_erase(nullptr, image, {.probability = 1, .count = 0}, rng), Error);
+  CHECK_THROWS_AS((void)draw_erasures({.probability = 2}, image, rng), Error);
+  CHECK_THROWS_AS((void)draw_erasures({.probability = 1, .count = 0}, image, rng), Error);
 }
 
 TEST_CASE("random erasing: what fills the boxes") {
   const ImageSize image{60, 60};
-  std::vector<float> values(3 * 60 * 60, 100.0F);
   Rng rng(7);
-  random_erase(values.data(), image, {.probability = 1, .area_low = 0.3}, rng);
+  std::vector<float> values = erased_values(image, {.probability = 1, .area_low = 0.3}, rng);
   Moments pixels;
   for (const float value : values)
     if (value != 100.0F) pixels.add(value);
   CHECK(pixels.mean() == doctest::Approx(0).scale(1).epsilon(0.05));
   CHECK(pixels.deviation() == doctest::Approx(1).epsilon(0.05));
 
-  std::fill(values.begin(), values.end(), 100.0F);
-  random_erase(values.data(), image, {.probability = 1, .fill = EraseFill::random}, rng);
+  values = erased_values(image, {.probability = 1, .fill = EraseFill::random}, rng);
   for (int c = 0; c < 3; ++c) {
     const std::set<float> seen(values.begin() + c * 3600, values.begin() + (c + 1) * 3600);
     CHECK(seen.size() == 2);  // one colour beside what was there
@@ -340,14 +345,12 @@ TEST_CASE("policies fill with the mean colour and shift by a share of the size")
 
 TEST_CASE("erasing is the pipeline's last step") {
   AugmentOptions options;
-  CHECK(!training_pipeline(options).finish);
+  CHECK(!training_pipeline(options).draw_erasures);
   options.erase.probability = 1;
   const Pipeline pipeline = training_pipeline(options);
-  REQUIRE(pipeline.finish);
-  std::vector<float> values(3 * 32 * 32, 9.0F);
+  REQUIRE(pipeline.draw_erasures);
   Rng rng(13);
-  pipeline.finish(values.data(), {32, 32}, rng);
-  CHECK(std::count(values.begin(), values.end(), 9.0F) < 3 * 32 * 32);
+  CHECK(pipeline.draw_erasures({32, 32}, rng).size() == 1);
 }
 
 TEST_CASE("the pipeline's blur has 23 taps and a deviation of 0.1 to 2") {

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "data/augment/mixup.h"
 #include "engine/base/error.h"
 #include "engine/random.h"
 
@@ -58,6 +59,34 @@ TEST_CASE("repeated rows begin again with the first, in every member") {
   CHECK(more.at("boxes").to_vector() == std::vector<double>{0, 1, 2, 3, 4, 5, 0, 1, 2, 3});
   CHECK(more.at("count").to_vector() == std::vector<double>{1, 2, 3, 1, 2});
   CHECK(batch.repeated(3).images.is_same(batch.images));
+}
+
+TEST_CASE("rows of raw pixels take their boxes along, until they are mixed") {
+  Batch batch{zeros({3, 3, 8, 8}, {DType::u8, {}}), from_values({3}, {7, 8, 9}, kWhole)};
+  batch.raw = raw_pixels(kCifarNormalization,
+                         {{}, {{{1, 2, 3, 5}, {1, 2, 3, 4, 5, 6}}}, {{{0, 4, 0, 4}, {7, 8, 9}}}});
+  const RawPixels& whole = *batch.raw;
+  CHECK(whole.levels.shape() == Shape{3, 256});
+  CHECK(whole.levels.at(2 * 256 + 255) == (1.0F - 0.4465F) / 0.2616F);
+  CHECK(whole.erased.to_vector() ==
+        std::vector<double>{0, 0, 0, 0, 0, 0, 1, 2, 3, 5, 0, 1, 0, 4, 0, 4, 6, 0});
+  CHECK(whole.fills.to_vector() == std::vector<double>{1, 2, 3, 4, 5, 6, 7, 8, 9});
+  CHECK(batch.rows(1, 2).raw->erased.to_vector() ==
+        std::vector<double>{1, 2, 3, 5, 0, 1, 0, 4, 0, 4, 6, 0});
+  CHECK(batch.rows(1, 2).raw->fills.is_same(whole.fills));
+  CHECK(batch.repeated(4).raw->erased.shape() == Shape{4, 1, 6});
+  CHECK(batch.repeated(4).raw->levels.is_same(whole.levels));
+
+  const Batch two = batch.rows(0, 2);
+  Rng rng(1);
+  const Batch mixed = mix(two, {.classes = 10}, rng);
+  CHECK(mixed.images.is_same(two.images));
+  CHECK(mixed.repeated(2).raw->mixed.shape() == Shape{2, 5});
+  CHECK_THROWS_WITH_AS((void)mixed.repeated(4),
+                       "batch: its raw pixels are mixed with those of other rows; take or repeat "
+                       "rows before mixing",
+                       Error);
+  CHECK_THROWS_AS((void)mixed.rows(0, 1), Error);
 }
 
 TEST_CASE("all members are changed, and told apart by whether they go to the device") {

@@ -187,7 +187,9 @@ TEST_CASE("splits: an image as its steps leave it, then variations of that") {
     image.at(0, 1)[0] = static_cast<std::uint8_t>(100 + rng.below(156));
     return image;
   }));
-  pipeline.finish = [](float* values, ImageSize, Rng&) { values[2] = 1000; };
+  pipeline.draw_erasures = [](ImageSize, Rng&) {
+    return std::vector<Erasure>{{{0, 1, 2, 3}, {1000, 0, 0}}};
+  };
   pipeline.normalization = {{0, 0, 0}, {1.0F / 255, 1.0F / 255, 1.0F / 255}};
   LoaderOptions o = options(4, 2);
   o.rows.splits = 3;
@@ -346,7 +348,7 @@ TEST_CASE("a batch that memory does not hold ends in the error that says so") {
   Loader preparing(set, {}, evaluation_loader_options(6, 0), {}, no_memory);
   CHECK_THROWS_AS((void)preparing.next(), std::bad_alloc);
   Pipeline finishing;
-  finishing.finish = [](float*, ImageSize, Rng&) { throw std::bad_alloc(); };
+  finishing.draw_erasures = [](ImageSize, Rng&) -> std::vector<Erasure> { throw std::bad_alloc(); };
   Loader filling(set, finishing, evaluation_loader_options(6, 0));
   CHECK_THROWS_AS((void)filling.next(), std::bad_alloc);
 }

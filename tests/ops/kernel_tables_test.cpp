@@ -26,11 +26,12 @@ TEST_CASE("an instruction set takes the families that it lacks from the set belo
   CHECK(&part.loss == &below.loss);
   CHECK(&part.norm == &below.norm);
   CHECK(&part.gemm == &below.gemm);
+  CHECK(&part.pixels == &below.pixels);
   CHECK(&part.reduce == &below.reduce);
   CHECK(&part.resize == &below.resize);
   CHECK(&part.softmax == &below.softmax);
   CHECK(&part.update == &below.update);
-  static_assert(sizeof(ops::Kernels) == 14 * sizeof(void*), "a family is missing above");
+  static_assert(sizeof(ops::Kernels) == 15 * sizeof(void*), "a family is missing above");
 
   CHECK(&part.order != &below.order);
   CHECK(&part.pool != &below.pool);

@@ -52,8 +52,8 @@ void measure_steps(Probe& probe, std::int64_t batches, Plan& plan) {
     share += 1 / static_cast<double>(epochs);
   }
   for (const auto& [height, at] : shares) {
-    const auto loader = training_loader(training_images(probe.config()), probe.data().train,
-                                        at.first, {}, probe.preparation());
+    const auto loader =
+        training_loader(probe.images(), probe.data().train, at.first, {}, probe.preparation());
     const auto [seconds, waited] = time_steps(probe, *loader, batches);
     plan.seconds_per_step += at.second * seconds;
     plan.wait_per_step += at.second * waited;

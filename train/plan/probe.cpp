@@ -45,8 +45,14 @@ ImageSize Probe::largest_size() const {
   return size;
 }
 
-Batch Probe::first_samples(std::int64_t samples) const {
+TrainingImages Probe::images() const {
   TrainingImages images = training_images(config_);
+  images.loader.rows.raw = step_->takes_raw_pixels(*data_.train);
+  return images;
+}
+
+Batch Probe::first_samples(std::int64_t samples) const {
+  TrainingImages images = this->images();
   images.loader.batch_size = std::min(samples, data_.train->size());
   images.loader.workers = 0;
   const auto loader = training_loader(images, data_.train, largest_size());

@@ -23,6 +23,8 @@ class Probe {
   /// The largest image size in training.
   [[nodiscard]] ImageSize largest_size() const;
 
+  /// The images of the loaders that feed run().
+  [[nodiscard]] TrainingImages images() const;
   /// The task's batch preparation, for the loaders that feed run().
   [[nodiscard]] PrepareBatch preparation() const;
   /// Runs a step of `batches` batches at learning rate 0 and waits for its results.

@@ -29,6 +29,7 @@ TaskInfo autoencoding_info() {
   info.measures = {{.name = "loss", .title = "loss", .is_loss = true},
                    {.name = "rec", .title = "absolute error of pixels"},
                    {.name = "kl", .title = "KL divergence", .chart = "KL divergence"}};
+  info.takes_raw_pixels = true;
   info.pictures = "Originals and reconstructions";
   info.next_steps =
       "  ./run encode --data-dir IMAGES --vae RUN --output latents.safetensors   latents\n";

@@ -35,6 +35,7 @@ TaskInfo classification_info(const ClassificationOptions& options) {
       "  ./run evaluate RUN            accuracy per class, confusion matrix\n"
       "  ./run predict IMAGE --checkpoint RUN\n";
   info.needs_labels = info.has_data_classes = info.has_class_report = true;
+  info.takes_raw_pixels = true;
   if (mixes(options.mix)) {
     info.batch_multiple = 2;
     info.prepared = "one draw of mixing";

@@ -60,6 +60,7 @@ TaskInfo diffusion_info(bool learns_variances, bool stored_latents) {
     info.measures.push_back({.name = "vb", .title = "vb (bits)"});
   }
   info.needs_labels = info.has_data_classes = true;
+  info.takes_raw_pixels = true;
   info.pictures = stored_latents ? "Samples: latents, not decoded" : "Samples";
   info.picture_shows = stored_latents ? "Latents of samples" : "Samples";
   info.next_steps =

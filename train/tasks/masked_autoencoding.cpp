@@ -29,6 +29,7 @@ TaskInfo masked_autoencoding_info() {
   TaskInfo info;
   info.measures = {{.name = "loss", .title = "loss", .is_loss = true},
                    {.name = "fill", .title = "inpainting baseline loss"}};
+  info.takes_raw_pixels = true;
   info.pictures = "Reconstructions";
   info.next_steps = "  ./run inspect mae RUN          reconstructions of masked patches\n";
   return info;

@@ -81,6 +81,7 @@ enum class Pace {
 struct Counts {
   std::int64_t launches = 0, products = 0, product_bytes = 0;
   std::int64_t copies_to_device = 0, copies_to_host = 0, copies_between = 0;
+  std::int64_t bytes_to_device = 0;
   /// Synchronisations by the host, including copies to pageable memory and frees.
   std::int64_t synchronisations = 0;
   std::int64_t allocations = 0;

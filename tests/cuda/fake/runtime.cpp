@@ -233,6 +233,7 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
   }
   ++(from_device ? to_device ? queues.counts.copies_between : queues.counts.copies_to_host
                  : queues.counts.copies_to_device);
+  if (!from_device) queues.counts.bytes_to_device += static_cast<std::int64_t>(bytes);
   queues.add(stream, {[=] {
                         std::string wrong;
                         if (from_device) wrong = objection("copy", from, bytes, true);
