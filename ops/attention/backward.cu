@@ -217,7 +217,8 @@ void run_plain_dbias(const AttentionGradCall& g, const acc_t<T>* delta) {
          delta, query_tiles);
 }
 
-void attention_backward(const AttentionGradCall& g) {
+/// The derivative of attention on q and k as they are.
+void differentiate(const AttentionGradCall& g) {
   const AttentionCall& c = g.forward;
   const std::int64_t rows = c.batch * c.heads * c.queries;
   const Storage memory = fovea::cuda::temporary(rows, acc_dtype(c.dtype));
@@ -237,6 +238,21 @@ void attention_backward(const AttentionGradCall& g) {
   dispatch_float(c.dtype, [&](auto tag) {
     run_plain_dbias<decltype(tag)>(g, reinterpret_cast<acc_t<decltype(tag)>*>(memory.data()));
   });
+}
+
+/// Turns the gradient of q or k back, in place.
+void turn_back(const AttentionCall& c, const AttentionView& gradient, std::int64_t tokens) {
+  if (c.rotation.cosines != nullptr && gradient.data != nullptr)
+    rotate(rotation_of(c, gradient, gradient, tokens, true));
+}
+
+void attention_backward(const AttentionGradCall& given) {
+  const TurnedInputs turned(given.forward);
+  AttentionGradCall g = given;
+  g.forward = turned.call;
+  differentiate(g);
+  turn_back(given.forward, g.dq, g.forward.queries);
+  turn_back(given.forward, g.dk, g.forward.keys);
 }
 
 }  // namespace fovea::ops::cuda

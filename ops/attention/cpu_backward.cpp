@@ -3,6 +3,7 @@
 #include "engine/parallel.h"
 #include "ops/attention/cpu_factor.h"
 #include "ops/attention/cpu_rows.h"
+#include "ops/attention/cpu_turn.h"
 
 namespace fovea::ops::cpu::FOVEA_ISA::attention {
 namespace {
@@ -65,6 +66,7 @@ class Backward {
                                    {&dk_.data, keys * width},
                                    {&dv_.data, keys * value_width},
                                    {&dq_.data, queries_.count * queries * width},
+                                   {&wide_, kPairs ? 2 * q_.rows.pitch : 0},
                                    {&delta_, call_.queries + query_pitch}};
     carve(pieces);
   }
@@ -80,15 +82,20 @@ class Backward {
       load_keys(keys);
       for (std::int64_t i = 0; i < queries_.count; ++i)
         differentiate({queries_.begin(i), queries_.length(i)}, keys);
+      turn().back(dk_, keys.begin, keys.count);
       write(dk_, keys, call_.width, grad_.dk, scale_after_);
       write(dv_, keys, call_.value_width, grad_.dv, A(1));
     }
     if (keys_.count == 0) clear(dq_, call_.queries);
+    turn().back(dq_, 0, call_.queries);
     write(dq_, {0, call_.queries}, call_.width, grad_.dq, static_cast<A>(call_.scale));
   }
 
  private:
   static constexpr bool kPairs = std::is_same_v<E, Bf16Pair>;
+
+  /// The rotation of the head's queries and keys.
+  HeadTurn<A> turn() const { return {call_.rotation, head_.batch, head_.head}; }
 
   template <class U>
   Rows<U> rows(const AttentionView& view, std::int64_t begin) const {
@@ -149,7 +156,8 @@ class Backward {
 
   void load_keys(Span keys) {
     const Extent k_size{keys.count, call_.width}, v_size{keys.count, call_.value_width};
-    k_.pack(rows<const T>(call_.k, keys.begin), k_size, A(1));
+    k_.pack(rows<const T>(call_.k, keys.begin), k_size, A(1),
+            [&](PitchedTile<E> packed) { turn().rows(packed, keys.begin, keys.count, wide_); });
     pack_rows<T, E>(rows<const T>(call_.v, keys.begin), v_size, A(1), v_);
     transpose(k_.rows, {keys.count, steps<E>(call_.width)}, kt_);
     transpose(v_, {keys.count, steps<E>(call_.value_width)}, vt_);
@@ -162,7 +170,9 @@ class Backward {
   /// Adds the contribution of the pairs queries x keys to every gradient.
   void differentiate(Span queries, Span keys) {
     const Extent q_size{queries.count, call_.width}, dy_size{queries.count, call_.value_width};
-    q_.pack(rows<const T>(call_.q, queries.begin), q_size, scale_before_);
+    q_.pack(
+        rows<const T>(call_.q, queries.begin), q_size, scale_before_,
+        [&](PitchedTile<E> packed) { turn().rows(packed, queries.begin, queries.count, wide_); });
     dy_.pack(rows<const T>(grad_.dy, queries.begin), dy_size, A(1));
     if (keys.begin == 0) compute_delta(queries, dy_size);
     compute_scores(queries, keys);
@@ -291,6 +301,7 @@ class Backward {
   PitchedTile<E> pd_, dsd_, dsr_;  // p and ds as factors: by depth, by depth, by rows
   PitchedTile<E> turned_;          // one of the first two in tiles: by rows
   PitchedTile<A> p_, ds_, dq_, dk_, dv_;
+  float* wide_ = nullptr;  // a row of pairs as floats
   A* delta_ = nullptr;
   Head head_{};
   const Head* next_ = nullptr;

@@ -57,14 +57,21 @@ template <class E>
 struct Factor {
   PitchedTile<E> rows, depth;
 
-  template <class T>
-  void pack(Rows<const T> source, Extent size, acc_t<E> scale) {
+  /// change(rows) may change the packed rows.
+  template <class T, class Change>
+  void pack(Rows<const T> source, Extent size, acc_t<E> scale, const Change& change) {
     pack_rows<T, E>(source, size, scale, rows);
+    change(rows);
     if constexpr (std::is_same_v<E, Bf16Pair>) {
-      pack_depth<T, E>(source, size, depth);
+      const Rows<const T> packed{reinterpret_cast<const T*>(rows.data), 2 * rows.pitch, 1};
+      pack_depth<T, E>(packed, size, depth);
     } else {
       depth = rows;
     }
+  }
+  template <class T>
+  void pack(Rows<const T> source, Extent size, acc_t<E> scale) {
+    pack<T>(source, size, scale, [](PitchedTile<E>) {});
   }
 };
 

@@ -4,6 +4,7 @@
 #include "engine/parallel.h"
 #include "ops/attention/cpu_factor.h"
 #include "ops/attention/cpu_rows.h"
+#include "ops/attention/cpu_turn.h"
 #include "ops/common/math.h"
 
 namespace fovea::ops::cpu::FOVEA_ISA {
@@ -47,6 +48,7 @@ class Forward {
                                    {&s_.data, kQueryTile<E> * key_pitch},
                                    {&p_.data, kPairs ? kQueryTile<E> * p_.pitch : 0},
                                    {&o_.data, block * value_width_},
+                                   {&wide_, turns() && kPairs ? 2 * width_ : 0},
                                    {&top_, kQueryTile<E>},
                                    {&maximum_, block},
                                    {&sum_, block}};
@@ -58,6 +60,7 @@ class Forward {
     next_ = keys_.count == 1 ? next : nullptr;  // more than one tile would not stay in the cache
     const Rows<const T> q = rows_of<const T>(call_.q, block.batch, block.head).from(block.begin);
     pack_rows<T, E>(q, {block.count, call_.width}, static_cast<A>(call_.scale), q_);
+    turn_of(block).rows(q_, block.begin, block.count, wide_);
     for (std::int64_t i = 0; i < block.count; ++i) {
       maximum_[i] = kMinusInfinity<A>;
       sum_[i] = 0;
@@ -74,11 +77,17 @@ class Forward {
  private:
   static constexpr bool kPairs = std::is_same_v<E, Bf16Pair>;
 
+  bool turns() const { return call_.rotation.cosines != nullptr; }
+  HeadTurn<A> turn_of(const QueryBlock& block) const {
+    return {call_.rotation, block.batch, block.head};
+  }
+
   void load_keys(const QueryBlock& block, std::int64_t tile) {
     const std::int64_t begin = keys_.begin(tile), count = keys_.length(tile);
     const Rows<const T> k = rows_of<const T>(call_.k, block.batch, block.head).from(begin);
     const Rows<const T> v = rows_of<const T>(call_.v, block.batch, block.head).from(begin);
     pack_rows<T, E>(k, {count, call_.width}, A(1), k_);
+    turn_of(block).rows(k_, begin, count, wide_);
     transpose(k_, {count, steps<E>(call_.width)}, kt_);
     pack_depth<T, E>(v, {count, call_.value_width}, v_);
   }
@@ -175,6 +184,7 @@ class Forward {
   PitchedTile<E> q_, k_, kt_, v_, p_;
   PitchedTile<A> s_, o_;
   A *maximum_ = nullptr, *sum_ = nullptr;  // running values of each query
+  float* wide_ = nullptr;                  // a row of pairs as floats
   A* top_ = nullptr;                       // maximum of each row of a score tile
 };
 
@@ -206,6 +216,8 @@ void forward(const AttentionCall& call) {
 
 }  // namespace attention
 
-extern const AttentionKernels attention_kernels{attention::forward, attention::backward};
+extern const AttentionKernels attention_kernels{
+    attention::forward,       attention::backward,     attention::rotate,
+    attention::rotation_grad, attention::rotary_table, attention::rotary_table_grad};
 
 }  // namespace fovea::ops::cpu::FOVEA_ISA

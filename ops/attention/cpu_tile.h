@@ -16,6 +16,11 @@ namespace fovea::ops::cpu::FOVEA_ISA::attention {
 
 void forward(const AttentionCall& call);       // cpu_forward.cpp
 void backward(const AttentionGradCall& call);  // cpu_backward.cpp
+// cpu_rotary.cpp
+void rotate(const RotateCall& call);
+void rotation_grad(const RotationGradCall& call);
+void rotary_table(const RotaryTableCall& call);
+void rotary_table_grad(const RotaryTableGradCall& call);
 
 /// One thread runs consecutive tasks so that it can prefetch; the number of runs still balances
 /// the load.

@@ -1,12 +1,28 @@
 // Declarations of the CUDA attention kernels.
 #pragma once
 
+#include "engine/storage.h"
 #include "ops/attention/call.h"
 
 namespace fovea::ops::cuda {
 
 void attention_forward(const AttentionCall& c);
 void attention_backward(const AttentionGradCall& c);
+void rotate(const RotateCall& c);
+void rotation_grad(const RotationGradCall& c);
+void rotary_table(const RotaryTableCall& c);
+void rotary_table_grad(const RotaryTableGradCall& c);
+
+/// A call with its q and k turned, in memory of its own; the call itself if nothing turns.
+struct TurnedInputs {
+  explicit TurnedInputs(const AttentionCall& c);
+
+  AttentionCall call;
+  Storage q, k;
+};
+/// The rotation of q or k, or of their gradients, of a call.
+[[nodiscard]] RotateCall rotation_of(const AttentionCall& c, const AttentionView& x,
+                                     const AttentionView& y, std::int64_t tokens, bool back);
 
 /// Whether the kernels on tensor cores (mma_*.cu) run the call: not in f64, on a GPU older than
 /// compute capability 8.0, or with more columns than their tiles have.

@@ -58,9 +58,11 @@ __global__ void attention_kernel(AttentionCall c) {
   tiles.write(sums, scale, out, at.first, at.column);
 }
 
-void attention_forward(const AttentionCall& c) {
-  const dim3 grid = grid_of_tiles(c, c.queries, c.value_width);
+void attention_forward(const AttentionCall& given) {
+  const dim3 grid = grid_of_tiles(given, given.queries, given.value_width);
   if (grid.x == 0) return;
+  const TurnedInputs turned(given);
+  const AttentionCall& c = turned.call;
   if (uses_tensor_cores(c)) return mma_attention_forward(c);
   dispatch_float(c.dtype, [&](auto tag) {
     using T = decltype(tag);
@@ -68,7 +70,8 @@ void attention_forward(const AttentionCall& c) {
   });
 }
 
-extern const AttentionKernels attention_kernels{attention_forward, attention_backward,
-                                                uses_tensor_cores};
+extern const AttentionKernels attention_kernels{
+    attention_forward, attention_backward, rotate,           rotation_grad,
+    rotary_table,      rotary_table_grad,  uses_tensor_cores};
 
 }  // namespace fovea::ops::cuda

@@ -106,6 +106,17 @@ const Row kRows[] = {
     {"self_attention heads=2 scale=0.5",
      {1, 3, 24},
      [](const Tensor& x) { return ops::self_attention(x, 2); }},
+    {"self_attention heads=1 scale=0.5 prefix=1 halves=1",
+     {1, 3, 12},
+     [](const Tensor& x) {
+       return ops::self_attention(
+           x, 1, {}, {.rotation = {.table = zeros({2, 1, 2, 2}), .prefix = 1, .halves = true}});
+     }},
+    {"rotate prefix=1 halves=0",
+     {1, 1, 3, 4},
+     [](const Tensor& x) {
+       return ops::rotate(x, {zeros({2, 1, 2, 2}), 1});
+     }},
     {"cross_entropy smoothing=0.1",
      {2, 3},
      [](const Tensor& x) {

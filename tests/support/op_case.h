@@ -74,6 +74,7 @@ OpCases conv_cases();
 OpCases pool_cases();
 OpCases resize_cases();
 OpCases attention_cases();
+OpCases rotary_cases();
 OpCases deformable_cases();
 OpCases box_cases();
 OpCases engine_cases();  ///< contiguous, clone, to

@@ -62,7 +62,7 @@ OpCases op_cases() {
   for (const auto family :
        {engine_cases, arithmetic_cases, activation_cases, view_cases, index_cases, reduce_cases,
         order_cases, softmax_cases, norm_cases, loss_cases, dropout_cases, matmul_cases, conv_cases,
-        pool_cases, resize_cases, attention_cases, deformable_cases, box_cases}) {
+        pool_cases, resize_cases, attention_cases, rotary_cases, deformable_cases, box_cases}) {
     const OpCases rows = family();
     all.insert(all.end(), rows.begin(), rows.end());
   }

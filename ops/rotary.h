@@ -1,0 +1,41 @@
+// Rotary positions (Su et al. 2021, "RoFormer"): queries and keys turn by angles that are linear in
+// the place of their token, so that their products depend on differences of places alone. In two
+// dimensions: Heo et al. 2024, "Rotary Position Embedding for Vision Transformer".
+#pragma once
+
+#include "engine/tensor.h"
+
+namespace fovea::ops {
+
+/// How the tokens of a sequence turn. The D channels of a head are pairs (a, b), each a vector in
+/// the plane, which turns by an angle t: a' = a cos t - b sin t, b' = a sin t + b cos t.
+struct Rotation {
+  /// [2, G, R, D / 2]: the cosines, then the sines, of each row and pair; G is 1, or the number of
+  /// heads. Undefined: no rotation. Its gradient is the angle's along the circle: (-sin t, cos t)
+  /// dt.
+  Tensor table{};
+  std::int64_t prefix = 0;  ///< the first tokens, which do not turn
+  /// i64 [B, L]: the row of each token after the prefix; undefined: row i is the i-th one's.
+  Tensor places{};
+  bool halves = false;  ///< pairs are channels p and p + D / 2, otherwise 2 p and 2 p + 1
+
+  [[nodiscard]] bool defined() const { return table.defined(); }
+};
+
+/// x [B, H, N, D] turned. N is prefix + R or, with places, prefix + L; in attention there may be
+/// fewer queries.
+[[nodiscard]] Tensor rotate(const Tensor& x, const Rotation& rotation);
+
+/// Frequencies of the pairs in each direction, f64 [G, P].
+struct RotaryFrequencies {
+  Tensor y, x;
+};
+/// Coordinates of the rows and of the columns of a grid, f64 [height] and [width].
+struct RotaryAxes {
+  Tensor y, x;
+};
+/// Rotation::table of a grid in row-major order, f64 [2, G, height width, P]: the angle of a pair
+/// is frequency.y y + frequency.x x. Only the frequencies have a gradient.
+[[nodiscard]] Tensor rotary_table(const RotaryFrequencies& frequencies, const RotaryAxes& axes);
+
+}  // namespace fovea::ops
