@@ -1,4 +1,5 @@
 // Lowerings of softmax and of attention: Mul, MatMul, Add, Softmax, MatMul.
+#include "export/lower_rotary.h"
 #include "export/lowering.h"
 
 namespace fovea::onnx {
@@ -18,7 +19,8 @@ std::string attend(const Call& c, const std::string& q, const std::string& trans
 }
 
 std::string attention(const Call& c) {
-  return attend(c, c[0], c.transpose(c[1], {0, 1, 3, 2}), c[2], c[3]);
+  const auto turned = [&](int i) { return rotated(c, c[i], c.shape(i)[2], 4); };
+  return attend(c, turned(0), c.transpose(turned(1), {0, 1, 3, 2}), c[2], c[3]);
 }
 
 /// qkv [B, N, 3 H D] -> [B, N, H D].
@@ -27,10 +29,14 @@ std::string self_attention(const Call& c) {
   const std::vector<std::int64_t> by_head{0, 0, heads, width / heads};
   const auto parts = c.writer().nodes("Split", {c[0], c.writer().integers({width, width, width})},
                                       3, {{"axis", std::int64_t{2}}});
-  const std::string q = c.transpose(c.reshape(parts[0], by_head), {0, 2, 1, 3});
-  const std::string transposed_k = c.transpose(c.reshape(parts[1], by_head), {0, 2, 3, 1});
-  const std::string v = c.transpose(c.reshape(parts[2], by_head), {0, 2, 1, 3});
-  const std::string y = attend(c, q, transposed_k, v, c[1]);  // [B, H, N, D]
+  const auto part = [&](std::size_t i) {
+    return c.transpose(c.reshape(parts[i], by_head), {0, 2, 1, 3});
+  };
+  const auto turned = [&](std::size_t i) { return rotated(c, part(i), c.shape(0)[1], 2); };
+  const std::string transposed_k = c.has(2)
+                                       ? c.transpose(turned(1), {0, 1, 3, 2})
+                                       : c.transpose(c.reshape(parts[1], by_head), {0, 2, 3, 1});
+  const std::string y = attend(c, turned(0), transposed_k, part(2), c[1]);  // [B, H, N, D]
   return c.reshape(c.transpose(y, {0, 2, 1, 3}), {0, 0, -1});
 }
 
@@ -43,6 +49,7 @@ LoweringTable attention_lowerings() {
        [](const Call& c) {
          return c.node("LogSoftmax", {c[0]}, {{"axis", c.integer("axis")}});
        }},
+      {"rotate", [](const Call& c) { return rotated(c, c[0], c.shape(0)[2], 1); }},
       {"self_attention", self_attention},
       {"softmax", [](const Call& c) { return softmax(c, c[0], c.integer("axis")); }},
   };

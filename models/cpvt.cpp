@@ -10,6 +10,7 @@ CPVT::CPVT(ModelInfo info, const CPVTConfig& c, std::uint64_t seed, TensorOption
     : Classifier(std::move(info), seed, options),
       config_(c),
       embed_(top(), c.tokens, c.image.grid(), c.encoder.embed_dim),
+      rope_(at("rope"), c.encoder.rotary()),
       patch_embed_(at("patch_embed", Role::patches), c.image, c.encoder.embed_dim),
       pegs_(at("pos_block", Role::position_encoding), c.pegs, c.encoder.embed_dim),
       blocks_(make_blocks(at("blocks"), c.encoder)),
@@ -31,7 +32,8 @@ ClassifierOutput CPVT::forward(const Tensor& images, Context& ctx) {
 EmbeddedTokens CPVT::encode(const Tensor& images, std::int64_t count, Context& ctx) const {
   const Tensor patches = patch_embed_.any_size(images, ctx);              // [B, N, D]
   auto [x, where] = embed_(patches, config_.image.grid_of(images), ctx);  // [B, L, D]
-  x = pegs_(-1, x, where.grid, ctx);                                      // [B, L, D]
+  where = rope_(where, ctx);
+  x = pegs_(-1, x, where.grid, ctx);  // [B, L, D]
   ctx.show("feat/embed", x);
   for (std::int64_t i = 0; i < std::ssize(blocks_); ++i) {
     const Block& block = blocks_[static_cast<std::size_t>(i)];

@@ -41,6 +41,7 @@ class CPVT : public Classifier {
 
   CPVTConfig config_;
   TokenEmbedding embed_;
+  RotaryEmbedding rope_;
   PatchEmbed patch_embed_;
   PegStack pegs_;
   std::vector<Block> blocks_;

@@ -28,6 +28,7 @@ void visit(ConfigFields& v, CPVTConfig& c) {
   visit_pooling(v, c.tokens.class_token, c.global_pool);
   visit_tables(v, c.tokens);
   visit_relative(v, c.tokens.pos_embed, c.encoder);
+  visit_rotary(v, c.encoder);
   visit(v, c.pegs);
 }
 
@@ -38,6 +39,8 @@ CPVTConfig read_cpvt_config(const json& config) {
   check_pooling("cpvt config", c.tokens.class_token, c.global_pool);
   check_pegs("cpvt config", c.pegs, c.image, c.encoder);
   check_first_table(c);
+  check(c.encoder.rope == Rope::none || c.pegs.peg.padding == PegPadding::zero,
+        "cpvt config: peg_padding none shrinks the grid and excludes rope");
   return c;
 }
 

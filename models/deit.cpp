@@ -11,6 +11,7 @@ DeiT::DeiT(ModelInfo info, const DeiTConfig& c, std::uint64_t seed, TensorOption
       config_(c),
       embed_(top(), {.distilled = true, .pos_drop_rate = c.pos_drop_rate}, c.image.grid(),
              c.encoder.embed_dim),
+      rope_(at("rope"), c.encoder.rotary()),
       patch_embed_(at("patch_embed", Role::patches), c.image, c.encoder.embed_dim),
       blocks_(make_blocks(at("blocks"), c.encoder)),
       norm_(at("norm", Role::norm), c.encoder.embed_dim, c.encoder.norm_eps),
@@ -23,7 +24,7 @@ ClassifierOutput DeiT::forward(const Tensor& images, Context& ctx) {
   const Tensor patches = patch_embed_(images, ctx);                       // [B, N, D]
   auto [x, where] = embed_(patches, config_.image.grid_of(images), ctx);  // [B, 2 + N, D]
   ctx.show("feat/embed", x);
-  x = run_blocks(blocks_, x, 2, ctx, where);                         // [B, 2, D]
+  x = run_blocks(blocks_, x, 2, ctx, rope_(where, ctx));             // [B, 2, D]
   const Tensor tokens = drop_(norm_(x), ctx);                        // [B, 2, D]
   ctx.show("pooled", ops::reshape(tokens, {tokens.size(0), -1}));    // [B, 2 D]
   const Tensor logits = head_(ops::select(tokens, 1, 0));            // [B, K]

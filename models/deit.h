@@ -38,6 +38,7 @@ class DeiT : public Classifier {
  private:
   DeiTConfig config_;
   TokenEmbedding embed_;
+  RotaryEmbedding rope_;
   PatchEmbed patch_embed_;
   std::vector<Block> blocks_;
   Norm norm_;

@@ -43,6 +43,19 @@ void check_block(const std::string& context, const EncoderConfig& c) {
         ": differential attention has no relative positions; leave out irpe and pos_embed rpe2d");
 }
 
+void check_rotary(const std::string& context, const EncoderConfig& c) {
+  if (c.rope == Rope::none) {
+    check(c.rope_temperature == 0, context, ": rope_temperature needs rope axial or mixed");
+    return;
+  }
+  const std::int64_t width = c.embed_dim / c.num_heads;
+  check(width % 4 == 0, context, ": rope ", name_of(c.rope), " turns the ", width,
+        " channels of a head in pairs along two axes, expected a number divisible by 4");
+  check(!c.is_differential(), context, ": differential attention has no rotary positions");
+  check(c.relative == RelativePosition::none, context, ": rope ", name_of(c.rope),
+        " excludes the relative positions of irpe and pos_embed rpe2d");
+}
+
 }  // namespace
 
 ConfigField& visit_img_size(ConfigFields& v, std::array<std::int64_t, 2>& img_size) {
@@ -108,6 +121,16 @@ void visit_relative(ConfigFields& v, const PosEmbed& pos_embed, EncoderConfig& c
   });
 }
 
+void visit_rotary(ConfigFields& v, EncoderConfig& c) {
+  v("rope", &c.rope, {.sparse = true})
+      .flag("Model", "ViT, DeiT, CPVT, MAE: rotary positions of queries and keys");
+  v("rope_temperature", &c.rope_temperature, {.nullable = true, .sparse = true})
+      .flag("Model", "the slower the rotary positions turn (default: axial 100, mixed 10)")
+      .when_missing = [&c] {
+    if (c.rope != Rope::none) c.rope_temperature = RotaryConfig::usual_temperature(c.rope);
+  };
+}
+
 void visit(ConfigFields& v, PegStackConfig& c) {
   v("peg_positions", &c.positions, {.low = -1})
       .flag("CPVT", "PEGs after these blocks, -1: before the first");
@@ -133,6 +156,7 @@ void check_sizes(const std::string& context, const PatchConfig& image, const Enc
   check(c.hidden() >= 1, context, ": mlp_ratio ", c.mlp_ratio, " of embed_dim ", c.embed_dim,
         " leaves no hidden channel");
   check_block(context, c);
+  check_rotary(context, c);
 }
 
 void check_positions(const std::string& context, PosEmbed pos_embed, const EncoderConfig& c) {

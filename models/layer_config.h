@@ -34,6 +34,8 @@ void visit_pos_embed(ConfigFields& v, PosEmbed& pos_embed);
 void visit_tables(ConfigFields& v, TokenEmbeddingConfig& c);
 /// irpe; with pos_embed it determines the relative positions in attention.
 void visit_relative(ConfigFields& v, const PosEmbed& pos_embed, EncoderConfig& c);
+/// rope, rope_temperature.
+void visit_rotary(ConfigFields& v, EncoderConfig& c);
 /// peg_positions (in any order), peg_stack, peg_kernel, peg_padding and so on.
 void visit(ConfigFields& v, PegStackConfig& c);
 

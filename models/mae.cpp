@@ -69,12 +69,14 @@ Mae::Mae(ModelInfo info, const MaeConfig& c, std::uint64_t seed, TensorOptions o
       // Both tokens are decayed: MAE's code exempts no name.
       cls_token_(top().as(Role::token), "cls_token", c.encoder.embed_dim, normal(0.02), Decay::yes),
       pos_embed_(position_table(top(), c, c.encoder.embed_dim, "pos_embed")),
+      rope_(at("rope"), c.encoder.rotary()),
       patch_embed_(at("patch_embed", Role::patches), c.image, c.encoder.embed_dim, patch_weight(c)),
       blocks_(make_blocks(at("blocks").xavier(), c.encoder)),
       norm_(at("norm", Role::norm), c.encoder.embed_dim, c.encoder.norm_eps),
       decoder_embed_(decoder() / "decoder_embed", c.encoder.embed_dim, c.decoder.embed_dim),
       mask_token_(decoder(), "mask_token", c.decoder.embed_dim, normal(0.02), Decay::yes),
       decoder_pos_embed_(position_table(decoder(), c, c.decoder.embed_dim, "decoder_pos_embed")),
+      decoder_rope_(decoder() / "decoder_rope", c.decoder.rotary()),
       decoder_blocks_(make_decoder_blocks(decoder() / "decoder_blocks", c.decoder)),
       decoder_norm_(decoder() / "decoder_norm", c.decoder.embed_dim, c.decoder.norm_eps),
       decoder_pred_(decoder() / "decoder_pred", c.decoder.embed_dim, c.patch_values()) {}
@@ -105,7 +107,9 @@ Tensor Mae::encode(const Tensor& images, const Masking* masking, Context& ctx) c
   const Tensor cls = cls_token_.value(x.dtype()) + ops::slice(pos, 1, 0, 1);
   Tensor tokens = ops::cat({repeated(cls, B, 1), x}, 1);
   ctx.show("feat/embed", tokens);
-  for (const Block& block : blocks_) tokens = block(tokens, ctx);
+  Positions where = rope_({{config_.image.grid(), 1}}, ctx);
+  if (masking != nullptr) where.rotation.places = masking->visible;
+  for (const Block& block : blocks_) tokens = block(tokens, ctx, where);
   return norm_(tokens);
 }
 
@@ -124,7 +128,8 @@ Tensor Mae::decode(const Tensor& latent, const Masking& masking, Context& ctx) c
     };
   }
   Tensor x = all + decoder_pos_embed_.to(y.dtype());
-  for (const Block& block : decoder_blocks_) x = block(x, inner);
+  const Positions where = decoder_rope_({{config_.image.grid(), 1}}, ctx);
+  for (const Block& block : decoder_blocks_) x = block(x, inner, where);
   return decoder_pred_(decoder_norm_(ops::slice(x, 1, 1, 1 + N), ctx));
 }
 

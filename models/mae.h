@@ -95,12 +95,14 @@ class Mae : public Model {
   MaeConfig config_;
   LearnedToken cls_token_;
   Tensor pos_embed_;  ///< [1, 1 + N, D]
+  RotaryEmbedding rope_;
   PatchEmbed patch_embed_;
   std::vector<Block> blocks_;
   Norm norm_;
   Linear decoder_embed_;
   LearnedToken mask_token_;
   Tensor decoder_pos_embed_;  ///< [1, 1 + N, Dd]
+  RotaryEmbedding decoder_rope_;
   std::vector<Block> decoder_blocks_;
   Norm decoder_norm_;
   Linear decoder_pred_;

@@ -34,6 +34,7 @@ void visit(ConfigFields& v, MaeConfig& c) {
   visit(v, c.image);
   visit(v, c.encoder);
   visit_pos_embed(v, c.pos_embed);
+  visit_rotary(v, c.encoder);
   v("mask_ratio", &c.mask_ratio, {0, 1})
       .flag("MAE", "fraction of the patches hidden from the encoder");
   v("norm_pix_loss", &c.norm_pix_loss)

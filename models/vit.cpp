@@ -7,6 +7,7 @@ ViT::ViT(ModelInfo info, const ViTConfig& c, std::uint64_t seed, TensorOptions o
     : Classifier(std::move(info), seed, options),
       config_(c),
       embed_(top(), c.tokens, c.image.grid(), c.encoder.embed_dim),
+      rope_(at("rope"), c.encoder.rotary()),
       patch_embed_(at("patch_embed", Role::patches), c.image, c.encoder.embed_dim,
                    {.bias = !c.pre_norm, .norm = {c.encoder.norm_eps, c.embed_norm_layer}}),
       norm_pre_(at("norm_pre", Role::embed_norm), c.encoder.embed_dim,
@@ -38,7 +39,7 @@ EmbeddedTokens ViT::embed(const Tensor& images, Context& ctx) const {
   auto [z, where] = embed_(patches, config_.image.grid_of(images), ctx);  // [B, L, D]
   z = norm_pre_(z);
   ctx.show("feat/embed", z);
-  return {z, where};
+  return {z, rope_(where, ctx)};
 }
 
 PatchTokens ViT::patch_tokens(const Tensor& images, Context& ctx) {

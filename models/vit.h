@@ -53,6 +53,7 @@ class ViT : public Classifier {
 
   ViTConfig config_;
   TokenEmbedding embed_;
+  RotaryEmbedding rope_;
   PatchEmbed patch_embed_;
   Norm norm_pre_;
   std::vector<Block> blocks_;

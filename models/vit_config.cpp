@@ -38,6 +38,8 @@ ViTConfig checked(const ViTConfig& c) {
   check_table(c);
   check(c.global_pool != Pooling::none || c.head.num_classes == 0,
         "vit config: global_pool none gives the features of all tokens and needs num_classes 0");
+  check(!c.permutation || c.encoder.rope == Rope::none,
+        "vit config: permutation moves the pixels from their places and excludes rope");
   check(!c.permutation || !c.image.dynamic_img_size,
         "vit config: permutation fixes the image size and excludes dynamic_img_size");
   return c;
@@ -67,6 +69,7 @@ void visit(ConfigFields& v, ViTConfig& c) {
   v("reg_tokens", &t.reg_tokens, {.low = 0, .high = 4096, .sparse = true});
   visit_tables(v, t);
   visit_relative(v, t.pos_embed, c.encoder);
+  visit_rotary(v, c.encoder);
   v("no_embed_class", &t.no_embed_class);
   v("pos_drop_rate", &t.pos_drop_rate, kRate);
   visit_permutation(v, c);
@@ -85,6 +88,7 @@ ViTConfig read_pit_config(const json& config) {
 void visit(ConfigFields& v, DeiTConfig& c) {
   visit(v, c.image);
   visit(v, c.encoder);
+  visit_rotary(v, c.encoder);
   v("num_classes", &c.num_classes);
   v("distilled", &c.distilled);
   v("drop_rate", &c.drop_rate, kSparseRate);

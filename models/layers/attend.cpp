@@ -20,6 +20,20 @@ Tensor attend(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& b
   return ops::matmul(drop(ops::softmax(scores), ctx).to(q.dtype()), v);
 }
 
+Tensor rotated(const Tensor& x, const ops::Rotation& rotation) {
+  return rotation.defined() ? ops::rotate(x, rotation) : x;
+}
+
+Tensor rotated_qkv(const Tensor& qkv, std::int64_t heads, const ops::Rotation& rotation) {
+  if (!rotation.defined()) return qkv;
+  const std::int64_t C = qkv.size(2) / 3;
+  const auto part = [&](std::int64_t i) { return ops::slice(qkv, 2, i * C, (i + 1) * C); };
+  const auto turned = [&](std::int64_t i) {
+    return join_heads(ops::rotate(split_heads(part(i), heads), rotation));
+  };
+  return ops::cat({turned(0), turned(1), part(2)}, 2);
+}
+
 Tensor split_heads(const Tensor& x, std::int64_t heads) {
   return ops::permute(ops::reshape(x, {x.size(0), x.size(1), heads, -1}), {0, 2, 1, 3});
 }

@@ -3,6 +3,7 @@
 
 #include "models/context.h"
 #include "models/layers/dropout.h"
+#include "ops/rotary.h"
 
 namespace fovea {
 
@@ -11,6 +12,12 @@ namespace fovea {
 /// them are dropped.
 [[nodiscard]] Tensor attend(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& bias,
                             const Dropout& drop, Context& ctx);
+
+/// The queries or keys x [B, H, N, D] turned by their places, or as they are without a rotation.
+[[nodiscard]] Tensor rotated(const Tensor& x, const ops::Rotation& rotation);
+/// The same for qkv [B, N, 3 C] with its values as they are.
+[[nodiscard]] Tensor rotated_qkv(const Tensor& qkv, std::int64_t heads,
+                                 const ops::Rotation& rotation);
 
 /// [B, N, C] -> [B, H, N, C / H].
 [[nodiscard]] Tensor split_heads(const Tensor& x, std::int64_t heads);

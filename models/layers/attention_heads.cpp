@@ -47,8 +47,8 @@ class QkNorm {
   Norm q_, k_;
 };
 
-/// Taps attn/<block>/qkv, and attn/<block>/bias if a bias is added to the logits. Analyses compute
-/// from them the attention weights, which are never stored.
+/// Taps attn/<block>/qkv, rotated, and attn/<block>/bias if a bias is added to the logits. Analyses
+/// compute from them the attention weights, which are never stored.
 class SoftmaxHeads : public AttentionHeads {
  public:
   SoftmaxHeads(const Scope& s, const HeadsConfig& c)
@@ -60,27 +60,31 @@ class SoftmaxHeads : public AttentionHeads {
   [[nodiscard]] Tensor operator()(const Tensor& projected, Context& ctx,
                                   const Positions& where) const override {
     const Tensor qkv = norm_(projected);
-    if (ctx.tap) ctx.show(tap_name("qkv"), qkv);
     const std::int64_t H = config_.heads;
+    const ops::Rotation& rotation = where.rotation;
+    if (ctx.tap) ctx.show(tap_name("qkv"), rotated_qkv(qkv, H, rotation));
     const Tensor bias =
         relative_ ? relative_->logits(heads_of(qkv, H, 0), where.grid) : Tensor();  // [B, H, N, N]
     if (ctx.tap && bias.defined()) ctx.show(tap_name("bias"), bias);
     if (drop_.drops(ctx)) {
-      return join_heads(
-          attend(heads_of(qkv, H, 0), heads_of(qkv, H, 1), heads_of(qkv, H, 2), bias, drop_, ctx));
+      return join_heads(attend(rotated(heads_of(qkv, H, 0), rotation),
+                               rotated(heads_of(qkv, H, 1), rotation), heads_of(qkv, H, 2), bias,
+                               drop_, ctx));
     }
-    return relative_ ? relative_->attend(qkv, H, bias, where.grid) : ops::self_attention(qkv, H);
+    return relative_ ? relative_->attend(qkv, H, bias, where.grid)
+                     : ops::self_attention(qkv, H, {}, {.rotation = rotation});
   }
 
   [[nodiscard]] bool takes_few_queries(const Context& ctx) const override {
     return !relative_ && !drop_.drops(ctx);
   }
 
-  [[nodiscard]] Tensor few_queries(const Tensor& q, const Tensor& kv) const override {
+  [[nodiscard]] Tensor few_queries(const Tensor& q, const Tensor& kv,
+                                   const Positions& where) const override {
     const std::int64_t C = q.size(2), H = config_.heads;
     const Tensor k = norm_.keys(ops::slice(kv, 2, 0, C)), v = ops::slice(kv, 2, C, 2 * C);
-    return join_heads(
-        ops::attention(split_heads(norm_.queries(q), H), split_heads(k, H), split_heads(v, H)));
+    return join_heads(ops::attention(split_heads(norm_.queries(q), H), split_heads(k, H),
+                                     split_heads(v, H), {}, {.rotation = where.rotation}));
   }
 
  private:
@@ -147,7 +151,8 @@ class DifferentialHeads : public AttentionHeads {
 
 }  // namespace
 
-Tensor AttentionHeads::few_queries(const Tensor& /*q*/, const Tensor& /*kv*/) const {
+Tensor AttentionHeads::few_queries(const Tensor& /*q*/, const Tensor& /*kv*/,
+                                   const Positions& /*where*/) const {
   fail("attention: these heads need the queries of all tokens");
 }
 

@@ -43,9 +43,10 @@ class AttentionHeads {
 
   /// Whether few_queries() gives the same as the queries of all tokens.
   [[nodiscard]] virtual bool takes_few_queries(const Context& /*ctx*/) const { return false; }
-  /// Maps the queries of some tokens q [B, n, C], and k and v of all side by side [B, N, 2 C], to
-  /// the concatenated heads of those tokens, [B, n, C].
-  [[nodiscard]] virtual Tensor few_queries(const Tensor& q, const Tensor& kv) const;
+  /// Maps the queries of the first n tokens q [B, n, C], and k and v of all side by side
+  /// [B, N, 2 C], to the concatenated heads of those tokens, [B, n, C].
+  [[nodiscard]] virtual Tensor few_queries(const Tensor& q, const Tensor& kv,
+                                           const Positions& where) const;
 };
 
 /// The heads of an attention layer whose parameters are at `s`.

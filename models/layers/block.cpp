@@ -1,6 +1,7 @@
 // Blocks whose attention precedes the MLP, and the rates of stochastic depth.
 #include "models/layers/block.h"
 
+#include "engine/autograd.h"
 #include "models/layers/layer_scale.h"
 #include "models/layers/parallel_block.h"
 #include "models/layers/recompute.h"
@@ -12,10 +13,11 @@ namespace {
 
 /// Attention of the first `count` tokens to all: [B, L, D] -> [B, count, D]. The other tokens have
 /// only keys and values.
-Branch attend_first(const Attention& attn, const Tensor& x, std::int64_t count, Context& ctx) {
+Branch attend_first(const Attention& attn, const Tensor& x, std::int64_t count, Context& ctx,
+                    const Positions& where) {
   const Tensor q = attn.qkv().queries(ops::slice(x, 1, 0, count));  // [B, count, D]
   const Tensor kv = attn.qkv().keys_values(x);                      // [B, L, 2 D]
-  return attn.project(attn.heads().few_queries(q, kv), ctx);
+  return attn.project(attn.heads().few_queries(q, kv, where), ctx);
 }
 
 /// Equations (2) and (3) of Dosovitskiy et al. 2020, MSA and MLP with layer scale and drop path:
@@ -41,7 +43,7 @@ class PreNormBlock : public BlockForm {
                              const Positions& where) const override {
     if (!takes_few_queries(ctx)) return BlockForm::first(std::move(x), count, ctx, where);
     Tensor read = ops::slice(x, 1, 0, count);  // [B, count, D]
-    read = read + drop_path_(ls1_(attend_first(attn_, norm1_(x, ctx), count, ctx)), ctx);
+    read = read + drop_path_(ls1_(attend_first(attn_, norm1_(x, ctx), count, ctx, where)), ctx);
     return read + drop_path_(ls2_(mlp_(norm2_(read, ctx), ctx)), ctx);
   }
 
@@ -90,6 +92,24 @@ class PostNormBlock : public BlockForm {
   Norm norm2_;
 };
 
+using PlacedBlockFn = std::function<Tensor(const Tensor& x, Context& ctx, const Positions& own)>;
+
+/// run_block() of a block and its positions. A rotary table that is learned is an input, too.
+Tensor run_block(const Tensor& x, Context& ctx, Positions own, const PlacedBlockFn& block) {
+  const Tensor table = own.rotation.table;
+  if (!table.defined() || !needs_tape({table})) {
+    return fovea::run_block(
+        x, ctx, [block, own](const Tensor& in, Context& c) { return block(in, c, own); });
+  }
+  own.rotation.table = {};
+  return fovea::run_block(x, table, ctx,
+                          [block, own](const Tensor& in, const Tensor& shared, Context& c) {
+                            Positions where = own;
+                            where.rotation.table = shared;
+                            return block(in, c, where);
+                          });
+}
+
 std::unique_ptr<BlockForm> make_form(const Scope& s, const EncoderConfig& c, std::int64_t index) {
   switch (c.block_fn) {
     case BlockKind::res_post:
@@ -118,19 +138,20 @@ Block::Block(const Scope& s, const EncoderConfig& c, std::int64_t index)
     : index_(index), form_(make_form(s, c, index)) {}
 
 Tensor Block::operator()(const Tensor& x, Context& ctx, const Positions& where) const {
-  return run_block(x, ctx, [this, own = where.of_block(index_)](const Tensor& in, Context& c) {
-    const Tensor out = (*form_)(in, c, own);
-    if (c.tap) c.show("feat/" + std::to_string(index_), out);
-    return out;
-  });
+  return run_block(x, ctx, where.of_block(index_),
+                   [this](const Tensor& in, Context& c, const Positions& own) {
+                     const Tensor out = (*form_)(in, c, own);
+                     if (c.tap) c.show("feat/" + std::to_string(index_), out);
+                     return out;
+                   });
 }
 
 Tensor Block::first(const Tensor& x, std::int64_t count, Context& ctx,
                     const Positions& where) const {
   if (count == kAllTokens) return (*this)(x, ctx, where);
   if (ctx.tap) return ops::slice((*this)(x, ctx, where), 1, 0, count);
-  return run_block(x, ctx,
-                   [this, count, own = where.of_block(index_)](const Tensor& in, Context& c) {
+  return run_block(x, ctx, where.of_block(index_),
+                   [this, count](const Tensor& in, Context& c, const Positions& own) {
                      return form_->first(in, count, c, own);
                    });
 }

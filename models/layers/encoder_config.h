@@ -3,6 +3,7 @@
 
 #include "models/layers/attention.h"
 #include "models/layers/mlp.h"
+#include "models/layers/rotary_embedding.h"
 
 namespace fovea {
 
@@ -31,6 +32,8 @@ struct EncoderConfig {
   double norm_eps = 1e-6;
   double drop_path = 0;  ///< rate of the last block; block i of n has drop_path i / (n - 1)
   RelativePosition relative = RelativePosition::none;
+  Rope rope = Rope::none;
+  double rope_temperature = 0;
   double attn_drop_rate = 0;  ///< dropout rate of the attention weights
   double proj_drop_rate = 0;  ///< dropout rate of the outputs of attention and MLP, and between the
                               ///< MLP's layers
@@ -55,6 +58,9 @@ struct EncoderConfig {
   /// The kind of a norm that a setting switches on.
   [[nodiscard]] NormKind norm_if(bool wanted) const { return wanted ? norm_layer : NormKind::none; }
   [[nodiscard]] NormConfig norm() const { return {.eps = norm_eps, .kind = norm_layer}; }
+  [[nodiscard]] RotaryConfig rotary() const {
+    return {rope, rope_temperature, depth, num_heads, embed_dim / num_heads};
+  }
   [[nodiscard]] HeadsConfig heads_of(std::int64_t block) const {
     return {.dim = embed_dim,
             .heads = num_heads,

@@ -95,6 +95,10 @@ std::vector<ModelCase> unpadded_cases() {
       {"two-dimensional relative positions", tiny("vit", {{"pos_embed", "rpe2d"}})},
       // Averaged, since a class token sees all keys in one place: its table would have no effect.
       {"iRPE beside learned positions", tiny("vit", {{"irpe", true}, {"global_pool", "avg"}})},
+      {"axial rotary positions, class and register tokens",
+       tiny("vit", {{"rope", "axial"}, {"pos_embed", "none"}, {"reg_tokens", 1}})},
+      {"mixed rotary positions beside learned ones",
+       tiny("vit", {{"rope", "mixed"}, {"global_pool", "avg"}})},
       {"positions for the first queries and keys only",
        tiny("vit", {{"pos_embed_qk_first", true}})},
       {"registers, norms before and of the patches, layer scale, attention pooling",
@@ -145,6 +149,7 @@ std::vector<ModelCase> unpadded_cases() {
                     {"cpe", false},
                     {"pos_embed", "learned"}})},
       {"hidden patches, targets normalised", tiny_mae({{"norm_pix_loss", true}})},
+      {"hidden patches, mixed rotary positions", tiny_mae({{"rope", "mixed"}})},
       {"hidden patches, learned positions", tiny_mae({{"pos_embed", "learned"}})},
       {"noise and variances, with a class and with none", tiny("dit", {{"in_chans", 3}})},
       {"noise alone, learned positions, no null class", tiny("dit", {{"in_chans", 3},

@@ -99,6 +99,8 @@ TEST_CASE("the last block computes the class token alone, with the same logits a
       with_class_token("vit", {{"qk_norm", true}, {"scale_attn_norm", true}, {"qkv_bias", false}}),
       with_class_token("vit", {{"reg_tokens", 2}, {"init_values", 0.3}, {"drop_path", 0.5}}),
       with_class_token("vit", {{"mlp_layer", "swiglu"}, {"norm_layer", "rmsnorm"}}),
+      with_class_token("vit", {{"rope", "axial"}}),
+      with_class_token("vit", {{"rope", "mixed"}, {"reg_tokens", 2}}),
       with_class_token("deit", {{"drop_path", 0.5}}),
       with_class_token("deit", {{"drop_rate", 0.5}}),
       with_class_token("cpvt")};

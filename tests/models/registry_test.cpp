@@ -63,6 +63,8 @@ TEST_CASE("parameter counts are those of the official models") {
       {"vit_tiny_patch16_224", {{"pos_embed", "none"}}, 5679592},
       {"vit_tiny_patch16_224", {{"pos_embed", "rpe2d"}}, 5731816},
       {"vit_tiny_patch16_224", {{"irpe", true}}, 5755816},
+      {"vit_tiny_patch16_224", {{"rope", "axial"}}, 5717416},
+      {"vit_tiny_patch16_224", {{"rope", "mixed"}}, 5717416 + 2 * 12 * 3 * 32},
       {"vit_tiny_patch4_32", ten, 5362762},
       {"vit_small_patch4_32", ten, 21342346},
       {"vit_base_patch4_32", ten, 85152010},

@@ -36,6 +36,8 @@ RUNS = {
     "vit": ["--model", "vit_tiny_patch4_32", *SMALL, "--mixup", "0.8", "--cutmix", "1", "--model-ema"],
     "vit bf16": ["--model", "vit_tiny_patch4_32", *SMALL, "--precision", "bf16"],
     "vit relative": ["--model", "vit_tiny_patch4_32", *SMALL, "--irpe", "--grad-checkpointing"],
+    "vit rotary": ["--model", "vit_tiny_patch4_32", *SMALL, "--rope", "mixed", "--pos-embed", "none",
+                   "--grad-checkpointing"],
     "vit bce": ["--model", "vit_tiny_patch4_32", *SMALL, "--bce-loss", "--clip-grad", "1"],
     "vit sgd": ["--model", "vit_tiny_patch4_32", *SMALL, "--opt", "sgd", "--lr", "0.01"],
     "vit lamb": ["--model", "vit_tiny_patch4_32", *SMALL, "--opt", "lamb"],

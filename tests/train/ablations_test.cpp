@@ -76,6 +76,8 @@ const std::vector<Ablation>& ablations() {
       {"vit_tiny_patch4_32", {{"pos_embed", "rpe2d"}}},
       {"vit_tiny_patch4_32", {{"irpe", "true"}}},
       {"vit_tiny_patch4_32", {{"pos_embed_qk_first", "true"}}},
+      {"vit_tiny_patch4_32", {{"rope", "axial"}, {"pos_embed", "none"}, {"num_heads", "3"}}},
+      {"vit_tiny_patch4_32", {{"rope", "mixed"}, {"num_heads", "3"}}},
       {"vit_tiny_patch4_32", {{"class_token", "false"}, {"global_pool", "avg"}}},
       {"deit_tiny_patch4_32", {}},
       {"cpvt_tiny_peg0_patch4_32", {}},

@@ -1,0 +1,99 @@
+// Frequencies of rotary positions, and the tables of their angles.
+#include "models/layers/rotary_embedding.h"
+
+#include <cmath>
+#include <numbers>
+
+#include "engine/autograd.h"
+#include "engine/random.h"
+#include "ops/view.h"
+
+namespace fovea {
+namespace {
+
+/// temperature^(-j / count) for j = 0 ... count - 1.
+std::vector<double> frequencies_of_axis(double temperature, std::int64_t count) {
+  std::vector<double> frequencies;
+  for (std::int64_t j = 0; j < count; ++j) {
+    frequencies.push_back(
+        std::pow(temperature, -static_cast<double>(j) / static_cast<double>(count)));
+  }
+  return frequencies;
+}
+
+Tensor coordinates(std::int64_t count, Device device) {
+  std::vector<double> values;
+  for (std::int64_t i = 0; i < count; ++i) values.push_back(static_cast<double>(i));
+  return from_values({count}, values, {DType::f64, device});
+}
+
+}  // namespace
+
+Init mixed_frequencies(const RotaryConfig& c) {
+  return [c](const Tensor& parameter, RandomKey key) {
+    const std::int64_t rows = c.depth * c.heads, quarter = c.width / 4;
+    const std::vector<double> sizes = frequencies_of_axis(c.temperature, quarter);
+    const Tensor turns = rand_uniform({rows}, {0, 2 * std::numbers::pi}, key);
+    std::vector<double> values;
+    for (const double across : {0.0, 0.5 * std::numbers::pi}) {  // cosines for x, sines for y
+      for (std::int64_t row = 0; row < rows; ++row) {
+        const double angle = turns.at(row) - across;
+        for (const double size : sizes) values.push_back(size * std::cos(angle));
+        for (const double size : sizes) values.push_back(-size * std::sin(angle));
+      }
+    }
+    parameter.copy_(from_values(parameter.shape(), values, {DType::f64, {}}));
+  };
+}
+
+RotaryEmbedding::RotaryEmbedding(const Scope& s, const RotaryConfig& c)
+    : config_(c), device_(s.store().options().device) {
+  if (c.kind != Rope::mixed) return;
+  freqs_ = s.param("freqs", {2, c.depth, c.heads, c.width / 2}, mixed_frequencies(c), Decay::no);
+}
+
+Positions RotaryEmbedding::operator()(Positions where, const Context& ctx) const {
+  if (config_.kind == Rope::none) return where;
+  where.rotation.prefix = where.grid.prefix;
+  where.rotary_tables = tables(where.grid.size, acc_dtype(ctx.activations));
+  return where;
+}
+
+std::vector<Tensor> RotaryEmbedding::tables(GridSize size, DType dtype) const {
+  if (last_.size != size) {
+    axes_ = {coordinates(size[0], device_), coordinates(size[1], device_)};
+    last_ = {.size = size};
+  }
+  if (freqs_.defined() && needs_tape({freqs_})) return compute(dtype);
+  const std::uint64_t version = freqs_.defined() ? freqs_.version() : 0;
+  if (last_.tables.empty() || last_.dtype != dtype || last_.version != version)
+    last_ = {size, dtype, version, compute(dtype)};
+  return last_.tables;
+}
+
+/// Angles, cosines and sines are f64; the tables are rounded once.
+std::vector<Tensor> RotaryEmbedding::compute(DType dtype) const {
+  if (config_.kind == Rope::axial) return {ops::rotary_table(axial(), axes_).to(dtype)};
+  std::vector<Tensor> tables;
+  for (std::int64_t block = 0; block < config_.depth; ++block)
+    tables.push_back(ops::rotary_table(mixed(block), axes_).to(dtype));
+  return tables;
+}
+
+/// The first half of the pairs turns with x.
+ops::RotaryFrequencies RotaryEmbedding::axial() const {
+  const std::int64_t quarter = config_.width / 4;
+  std::vector<double> x = frequencies_of_axis(config_.temperature, quarter);
+  std::vector<double> y(static_cast<std::size_t>(quarter), 0.0);
+  y.insert(y.end(), x.begin(), x.end());
+  x.resize(y.size(), 0.0);
+  const TensorOptions options{DType::f64, device_};
+  return {from_values({1, 2 * quarter}, y, options), from_values({1, 2 * quarter}, x, options)};
+}
+
+ops::RotaryFrequencies RotaryEmbedding::mixed(std::int64_t block) const {
+  const Tensor own = ops::select(freqs_, 1, block).to(DType::f64);  // [2, heads, width / 2]
+  return {ops::select(own, 0, 1), ops::select(own, 0, 0)};
+}
+
+}  // namespace fovea
