@@ -4,12 +4,16 @@ if(NOT FOVEA_DEPS AND EXISTS ${CMAKE_SOURCE_DIR}/.deps)
 endif()
 set(FOVEA_DEPS_HINTS ${FOVEA_DEPS} ${FOVEA_DEPS}/include ${FOVEA_DEPS}/usr/include)
 
-# fovea_header(<target> <header> <apt package> [subdirectories...]): an include-only target.
+# fovea_header(<target> <header> <apt package> [subdirectories...]): an include-only target, or else the
+# header in missing_headers and the package in missing_packages.
+set(missing_headers)
+set(missing_packages)
 function(fovea_header target header package)
   find_path(FOVEA_${target}_DIR ${header} HINTS ${FOVEA_DEPS_HINTS} PATH_SUFFIXES ${ARGN})
   if(NOT FOVEA_${target}_DIR)
-    message(FATAL_ERROR "${header} was not found. Install it: apt-get install ${package} "
-                        "(or put it under .deps/, see README, section Build).")
+    set(missing_headers ${missing_headers} ${header} PARENT_SCOPE)
+    set(missing_packages ${missing_packages} ${package} PARENT_SCOPE)
+    return()
   endif()
   add_library(fovea_dep_${target} INTERFACE)
   target_include_directories(fovea_dep_${target} SYSTEM INTERFACE
@@ -23,6 +27,12 @@ fovea_header(cli11 CLI/CLI.hpp libcli11-dev)
 fovea_header(stb stb_image.h libstb-dev stb)
 if(FOVEA_BUILD_TESTS)
   fovea_header(doctest doctest/doctest.h doctest-dev)
+endif()
+if(missing_headers)
+  list(JOIN missing_headers ", " missing_headers)
+  list(JOIN missing_packages " " missing_packages)
+  message(FATAL_ERROR "Not found: ${missing_headers}. To install: apt-get install ${missing_packages} "
+                      "(or put the headers under .deps/, see CONTRIBUTING.md).")
 endif()
 
 find_package(JPEG QUIET)
