@@ -7,11 +7,11 @@ namespace fovea::ops {
 
 enum class GeluForm { erf, tanh };
 
-[[nodiscard]] Tensor relu(const Tensor& x);  ///< derivative 0 at 0
-[[nodiscard]] Tensor gelu(const Tensor& x, GeluForm form = GeluForm::erf);
+[[nodiscard]] Tensor relu(const Tensor& x);                                 ///< derivative 0 at 0
+[[nodiscard]] Tensor gelu(const Tensor& x, GeluForm form = GeluForm::erf);  ///< x Phi(x)
 [[nodiscard]] Tensor quick_gelu(const Tensor& x);  ///< x sigmoid(1.702 x), CLIP's
-[[nodiscard]] Tensor sigmoid(const Tensor& x);
-[[nodiscard]] Tensor tanh(const Tensor& x);
+[[nodiscard]] Tensor sigmoid(const Tensor& x);     ///< 1 / (1 + exp(-x))
+[[nodiscard]] Tensor tanh(const Tensor& x);        ///< hyperbolic tangent
 [[nodiscard]] Tensor silu(const Tensor& x);        ///< x sigmoid(x)
 [[nodiscard]] Tensor softplus(const Tensor& x);    ///< log(1 + exp(x)) without overflow
 [[nodiscard]] Tensor logsigmoid(const Tensor& x);  ///< -softplus(-x)

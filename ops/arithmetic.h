@@ -9,19 +9,19 @@
 
 namespace fovea::ops {
 
-[[nodiscard]] Tensor add(const Tensor& a, const Tensor& b);
+[[nodiscard]] Tensor add(const Tensor& a, const Tensor& b);  ///< a + b
 /// The same; without a tape the sum takes the memory of `b`, unless another handle shares it.
 [[nodiscard]] Tensor add(const Tensor& a, Tensor&& b);
-[[nodiscard]] Tensor sub(const Tensor& a, const Tensor& b);
-[[nodiscard]] Tensor mul(const Tensor& a, const Tensor& b);
-[[nodiscard]] Tensor div(const Tensor& a, const Tensor& b);
+[[nodiscard]] Tensor sub(const Tensor& a, const Tensor& b);  ///< a - b
+[[nodiscard]] Tensor mul(const Tensor& a, const Tensor& b);  ///< a b
+[[nodiscard]] Tensor div(const Tensor& a, const Tensor& b);  ///< a / b
 [[nodiscard]] Tensor add(const Tensor& a, double b);
 [[nodiscard]] Tensor mul(const Tensor& a, double b);
 [[nodiscard]] Tensor div(const Tensor& a, double b);  ///< divides, unlike mul(a, 1 / b)
-[[nodiscard]] Tensor neg(const Tensor& x);
+[[nodiscard]] Tensor neg(const Tensor& x);            ///< -x
 /// x + a b in one pass. a and b broadcast to the shape of x; they may be bf16 with an f32 x.
 [[nodiscard]] Tensor add_product(const Tensor& x, const Tensor& a, const Tensor& b);
-[[nodiscard]] Tensor abs(const Tensor& x);  ///< derivative 0 at 0
+[[nodiscard]] Tensor abs(const Tensor& x);  ///< |x|, derivative 0 at 0
 
 /// NaN in x stays NaN; the derivative is 1 inside [lo, hi] (ends included) and 0 outside.
 [[nodiscard]] Tensor clamp(const Tensor& x, double lo, double hi);
@@ -29,22 +29,22 @@ namespace fovea::ops {
 [[nodiscard]] Tensor maximum(const Tensor& a, const Tensor& b);
 [[nodiscard]] Tensor minimum(const Tensor& a, const Tensor& b);
 
-/// mask (u8, broadcasts) ? a : b.
+/// mask (u8, broadcasts) ? a : b; masked_fill: mask ? value : x.
 [[nodiscard]] Tensor where(const Tensor& mask, const Tensor& a, const Tensor& b);
 [[nodiscard]] Tensor masked_fill(const Tensor& x, const Tensor& mask, double value);
 
-[[nodiscard]] Tensor exp(const Tensor& x);
-[[nodiscard]] Tensor log(const Tensor& x);
-[[nodiscard]] Tensor sqrt(const Tensor& x);
-[[nodiscard]] Tensor rsqrt(const Tensor& x);
-[[nodiscard]] Tensor pow(const Tensor& x, double exponent);
-[[nodiscard]] Tensor sin(const Tensor& x);
-[[nodiscard]] Tensor cos(const Tensor& x);
+[[nodiscard]] Tensor exp(const Tensor& x);                   ///< e^x
+[[nodiscard]] Tensor log(const Tensor& x);                   ///< natural logarithm
+[[nodiscard]] Tensor sqrt(const Tensor& x);                  ///< square root
+[[nodiscard]] Tensor rsqrt(const Tensor& x);                 ///< 1 / sqrt(x)
+[[nodiscard]] Tensor pow(const Tensor& x, double exponent);  ///< x^exponent
+[[nodiscard]] Tensor sin(const Tensor& x);                   ///< sine of radians
+[[nodiscard]] Tensor cos(const Tensor& x);                   ///< cosine of radians
 
 // Comparisons return u8 masks (0 or 1) and have no derivative. Any dtypes.
-[[nodiscard]] Tensor equal(const Tensor& a, const Tensor& b);
-[[nodiscard]] Tensor less(const Tensor& a, const Tensor& b);
-[[nodiscard]] Tensor greater(const Tensor& a, const Tensor& b);
+[[nodiscard]] Tensor equal(const Tensor& a, const Tensor& b);    ///< a == b
+[[nodiscard]] Tensor less(const Tensor& a, const Tensor& b);     ///< a < b
+[[nodiscard]] Tensor greater(const Tensor& a, const Tensor& b);  ///< a > b
 
 }  // namespace fovea::ops
 

@@ -27,7 +27,7 @@ struct Transpose {
 /// Whether f32 GEMMs on CUDA may round their operands to TF32 (10 mantissa bits) for tensor cores.
 /// Off by default; the CPU never uses it.
 void allow_tf32(bool on);
-[[nodiscard]] bool is_tf32_allowed();
+[[nodiscard]] bool is_tf32_allowed();  ///< as set by allow_tf32()
 
 /// `parameter` converted to `dtype`, off the tape, cached until its version changes; itself when
 /// already of that dtype. These are the bf16 weights of mixed precision, whose master weights stay

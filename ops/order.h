@@ -16,7 +16,7 @@ namespace fovea::ops {
 /// The k largest elements along `axis`, in descending order, and their i64 positions; ties by
 /// lower position.
 [[nodiscard]] std::pair<Tensor, Tensor> topk(const Tensor& x, std::int64_t k, int axis = -1);
-/// A stable sort: values and i64 positions.
+/// A stable sort: values and i64 positions; argsort: the positions.
 [[nodiscard]] std::pair<Tensor, Tensor> sort(const Tensor& x, int axis = -1,
                                              bool descending = false);
 [[nodiscard]] Tensor argsort(const Tensor& x, int axis = -1, bool descending = false);

@@ -13,7 +13,7 @@ struct Pool2dOptions {
   std::array<std::int64_t, 2> padding{0, 0};  ///< at most half the kernel
   bool count_include_pad = true;  ///< for average pooling: the mean includes padded zeros
 };
-[[nodiscard]] Tensor avg_pool2d(const Tensor& x, const Pool2dOptions& options);
+[[nodiscard]] Tensor avg_pool2d(const Tensor& x, const Pool2dOptions& options);  ///< window's mean
 /// Padding never wins; the gradient goes to the first maximum in row-major order.
 [[nodiscard]] Tensor max_pool2d(const Tensor& x, const Pool2dOptions& options);
 

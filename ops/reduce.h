@@ -9,8 +9,8 @@ namespace fovea::ops {
 
 using Axes = std::initializer_list<int>;
 
-/// The sum over the given axes, or over all axes if none are given. Without keepdim the axes are
-/// dropped.
+/// The sum or mean over the given axes, or over all axes if none are given. Without keepdim the
+/// axes are dropped.
 [[nodiscard]] Tensor sum(const Tensor& x, Axes axes = {}, bool keepdim = false);
 [[nodiscard]] Tensor mean(const Tensor& x, Axes axes = {}, bool keepdim = false);
 /// sum (x - mean)^2 / (n - correction).

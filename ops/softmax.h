@@ -5,7 +5,7 @@
 
 namespace fovea::ops {
 
-/// exp(x - max) / sum. A row whose maximum is -inf gives NaN, as in PyTorch.
+/// exp(x - max) / sum, and its logarithm. A row whose maximum is -inf gives NaN, as in PyTorch.
 [[nodiscard]] Tensor softmax(const Tensor& x, int axis = -1);
 [[nodiscard]] Tensor log_softmax(const Tensor& x, int axis = -1);
 
