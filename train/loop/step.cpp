@@ -96,9 +96,7 @@ Batch TrainStep::next_batch(BatchSource& source) {
   return finished(batch.uploaded(model_.device()));
 }
 
-TaskLoss TrainStep::forward(const Batch& batch, std::int64_t number) {
-  const StageTimer timer(times_.forward, "forward");
-  const ForwardProducts counting(times_.flop);
+Context TrainStep::context(std::int64_t number) const {
   Context ctx;
   ctx.training = true;
   ctx.activations = precision_;
@@ -106,6 +104,13 @@ TaskLoss TrainStep::forward(const Batch& batch, std::int64_t number) {
   ctx.any_size = options_.any_size;
   ctx.seed = seed_;
   ctx.step = static_cast<std::uint64_t>(number);
+  return ctx;
+}
+
+TaskLoss TrainStep::forward(const Batch& batch, std::int64_t number) {
+  const StageTimer timer(times_.forward, "forward");
+  const ForwardProducts counting(times_.flop);
+  Context ctx = context(number);
   return task_->loss(batch, ctx);
 }
 

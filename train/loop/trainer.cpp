@@ -234,6 +234,13 @@ bool Trainer::must_stop() const {
   return enough || any(*options_.processes, observer_->asks_to_stop());
 }
 
+Batch Trainer::take_batch() {
+  if (size_of_epoch(progress_.cursor.epoch) != loader_size_) start_loader();
+  const Batch batch = next();
+  progress_.cursor = loader_->cursor();
+  return batch.uploaded(model_->device());
+}
+
 double Trainer::rate_at(std::int64_t step) const {
   return learning_rate(options_.schedule, step, steps_per_epoch(), progress_.plateau);
 }
