@@ -74,6 +74,7 @@ void ShownRun::step(const EpochPosition& at) {
 void ShownRun::epoch(const EpochRow& row, const TrainState& state) {
   recorder_.epoch(row, state);
   console_.epoch(row, state.progress);
+  if (on_epoch) on_epoch(row);
 }
 
 void ShownRun::first_images(const Tensor& images) {
@@ -114,6 +115,7 @@ int LiveRun::train() {
 
   // signals before this line may end the program, as nothing would be lost
   const SignalRequest signals;
+  shown_.on_epoch = on_epoch;
   const bool finished = fit();
   note_missing_profile();
   recorder_.finish();

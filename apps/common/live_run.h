@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <utility>
 
@@ -62,6 +63,8 @@ class ShownRun : public RunObserver {
   void first_images(const Tensor& images) override;
   [[nodiscard]] bool asks_to_stop() override;
 
+  std::function<void(const EpochRow& row)> on_epoch{};  ///< called when an epoch is saved
+
  private:
   Console& console_;
   RunRecorder& recorder_;
@@ -82,6 +85,8 @@ class LiveRun {
 
   /// Trains and returns the program's exit code.
   int train();
+
+  std::function<void(const EpochRow& row)> on_epoch{};  ///< called when an epoch is saved
 
  private:
   bool fit();

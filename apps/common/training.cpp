@@ -189,25 +189,31 @@ void join_devices(const TrainConfig& config, Communicator& processes) {
 }
 
 int build_and_train(ResolvedRun& run, const Datasets& data, Communicator& processes,
-                    Console& console) {
+                    Console& console, const TrainingCall& call) {
   join_devices(run.config, processes);
   ReadyRun ready(run, data, processes, console);
   add_notices(run.config, ready.trainer(), run.notices);
   console.introduce(run, ready.trainer());
   if (run.config.request.eval) return evaluate_only(run.config, ready.trainer(), console);
   if (!processes.is_first()) return train_as_worker(ready.trainer());
-  return LiveRun(run.config, ready.trainer(), ready.take_folder(), console).train();
+  LiveRun live(run.config, ready.trainer(), ready.take_folder(), console);
+  if (call.on_epoch) {
+    live.on_epoch = [&](const EpochRow& row) {
+      call.on_epoch(row.epoch, logged_values(ready.trainer().task(), row));
+    };
+  }
+  return live.train();
 }
 
-int run_process(const TrainingProgram& program, const Launch& launch, int argc, char** argv) {
+int run_process(const TrainingProgram& program, const Launch& launch, ResolvedRun run,
+                const TrainingCall& call) {
   Communicator& processes = launch.processes;
-  ResolvedRun run = read_command_line(program, processes, argc, argv);
   TrainConfig& config = run.config;
   if (config.run.threads > 0) set_num_threads(static_cast<int>(config.run.threads));
   processes.set_timeout(std::chrono::duration<double>(config.run.comm_timeout));
   config.run.device = local_device(config.run.device, processes);
 
-  Datasets data = open_datasets(config);
+  Datasets data = call.images ? *call.images : open_datasets(config);
   for (const auto& part : {data.train, data.test}) {
     if (!part->notice().empty()) run.notices.add(part->notice());
   }
@@ -226,7 +232,7 @@ int run_process(const TrainingProgram& program, const Launch& launch, int argc, 
     if (config.request.auto_batch && run.state.empty())
       choose_batch_size(config, data, processes, run.notices);
     check_batch_size(config, *data.train);
-    if (!config.request.plan) return build_and_train(run, data, processes, console);
+    if (!config.request.plan) return build_and_train(run, data, processes, console, call);
     print_notices();
     return show_plan(config, data, processes, console);
   } catch (const OutOfMemory& error) {
@@ -237,8 +243,15 @@ int run_process(const TrainingProgram& program, const Launch& launch, int argc, 
 }  // namespace
 
 int run_training(const TrainingProgram& program, int argc, char** argv) {
-  return run_in_processes(
-      argc, argv, [&](const Launch& launch) { return run_process(program, launch, argc, argv); });
+  return run_in_processes(argc, argv, [&](const Launch& launch) {
+    ResolvedRun run = read_command_line(program, launch.processes, argc, argv);
+    return run_process(program, launch, std::move(run), {});
+  });
+}
+
+int train_on_call(const TrainingProgram& program, const TrainingCall& call) {
+  ResolvedRun run = resolve_run(call.settings, program.defaults);
+  return run_process(program, {single_process(), ""}, std::move(run), call);
 }
 
 }  // namespace fovea
