@@ -73,24 +73,25 @@ holder.y = fovea.record("twice", y, [holder.x], [], lambda dy: dy * 2)
 class Gil(unittest.TestCase):
     def test_other_threads_run_while_an_op_computes(self):
         x = fovea.randn(1200, 1200, seed=1, dtype=fovea.f64)
-        counts, done = [0], threading.Event()
+        stamps, done = [], threading.Event()
 
-        def count():
-            while not done.is_set():
-                counts[0] += 1
-                time.sleep(0.001)
-        thread = threading.Thread(target=count)
+        def stamp():
+            while not done.wait(0.001):
+                stamps.append(time.monotonic())
+        thread = threading.Thread(target=stamp)
         thread.start()
-        start = time.monotonic()
-        while counts[0] < 3 and time.monotonic() - start < 60:
-            before = counts[0]
+        inside = []
+        for _ in range(50):
+            start = time.monotonic()
             x @ x
-            during = counts[0] - before
-            if during > 0:
+            end = time.monotonic()
+            margin = 0.1 * (end - start)  # at both ends Python runs
+            inside += [t for t in stamps if start + margin < t < end - margin]
+            if inside:
                 break
         done.set()
         thread.join()
-        self.assertGreater(during, 0)
+        self.assertTrue(inside)
 
 
 class Programs(unittest.TestCase):
