@@ -12,7 +12,6 @@
 // Nodes are in node.h, watchers in tape_watch.h and completion.h.
 #include "engine/autograd.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -21,7 +20,6 @@
 
 #include "engine/completion.h"
 #include "engine/copy.h"
-#include "engine/late_sums.h"
 #include "engine/node.h"
 #include "engine/profile.h"
 #include "engine/tape_watch.h"
@@ -77,33 +75,11 @@ struct Visit {
 /// The nodes to visit, the latest first.
 using Frontier = std::map<std::uint64_t, Visit, std::greater<>>;
 
-/// The term of a leaf that was repeated along leading axes, as the rows of a matrix that are to be
-/// summed. Undefined where another kernel sums faster, or the sum cannot wait.
-Tensor rows_of_repeats(const Tensor& leaf, const Tensor& term) {
-  constexpr std::int64_t kMostRows = 1 << 11;  // one thread block adds them
-  const bool waits = leaf.is_leaf() && sums_late(term.device()) && term.numel() > 0 &&
-                     term.is_contiguous() && term.dtype() == acc_dtype(term.dtype());
-  if (!waits) return {};
-  std::int64_t columns = 1;  // from the innermost axis on, up to the first repeated one
-  const int axes = std::min(leaf.rank(), term.rank());
-  for (int i = 1; i <= axes && leaf.size(-i) == term.size(-i); ++i) columns *= leaf.size(-i);
-  const std::int64_t rows = term.numel() / columns;
-  if (columns != leaf.numel() || rows > kMostRows) return {};
-  return term.alias({rows, columns}, {columns, 1});
-}
-
-/// Undoes the broadcast of x to the shape of a term of its gradient.
-Tensor summed_to(const Tensor& x, const Tensor& term) {
-  if (term.shape() == x.shape()) return term;
-  const Tensor rows = rows_of_repeats(x, term);
-  return rows.defined() ? late_sum(rows, x.shape()) : sum_to(term, x.shape());
-}
-
 /// Adds a term to the gradient of the tensor that it belongs to, after undoing a broadcast.
 void deliver(const Tensor& x, Tensor term, std::string_view op, Frontier& frontier) {
   check(term.dtype() == x.dtype(), op, ": the derivative gave a gradient of ",
         to_string(term.dtype()), " for an input of ", to_string(x.dtype()));
-  term = summed_to(x, term);
+  term = LateSums::without_broadcast(x, term);
   if (x.is_leaf()) return accumulate_leaf(x, std::move(term));
   Visit& visit = frontier[x.node()->sequence];
   visit.node = x.node();

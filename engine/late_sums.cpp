@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/base/error.h"
+#include "engine/copy.h"
 #include "engine/kernels.h"
 #include "engine/node.h"
 #include "engine/tape_watch.h"
@@ -35,6 +36,21 @@ struct LateSumList {
 namespace {
 
 thread_local LateSumList* walk = nullptr;
+
+/// The term of a leaf that was repeated along leading axes, as the rows of a matrix that are to be
+/// summed. Undefined where another kernel sums faster, or the sum cannot wait.
+Tensor rows_of_repeats(const Tensor& leaf, const Tensor& term) {
+  constexpr std::int64_t kMostRows = 1 << 11;  // one thread block adds them
+  const bool waits = leaf.is_leaf() && sums_late(term.device()) && term.numel() > 0 &&
+                     term.is_contiguous() && term.dtype() == acc_dtype(term.dtype());
+  if (!waits) return {};
+  std::int64_t columns = 1;  // from the innermost axis on, up to the first repeated one
+  const int axes = std::min(leaf.rank(), term.rank());
+  for (int i = 1; i <= axes && leaf.size(-i) == term.size(-i); ++i) columns *= leaf.size(-i);
+  const std::int64_t rows = term.numel() / columns;
+  if (columns != leaf.numel() || rows > kMostRows) return {};
+  return term.alias({rows, columns}, {columns, 1});
+}
 
 }  // namespace
 
@@ -87,6 +103,12 @@ void LateSums::settle(const Node& node, std::span<const Tensor> gradients) {
                        x.shape() == gradients[i].shape();
     if (!waits) return finish();
   }
+}
+
+Tensor LateSums::without_broadcast(const Tensor& x, const Tensor& term) {
+  if (term.shape() == x.shape()) return term;
+  const Tensor rows = rows_of_repeats(x, term);
+  return rows.defined() ? late_sum(rows, x.shape()) : sum_to(term, x.shape());
 }
 
 bool LateSums::give(const Tensor& term, Tensor& gradient) {

@@ -59,13 +59,13 @@ class RecomputedOutputs {
   std::map<const Recomputation*, Held> held_;
 };
 
-/// The late_sum()s of a walk of backward(), while it is alive. Functions without an object are
-/// about this thread's innermost walk, if there is one.
+/// The late_sum()s of a walk of backward(), while it is alive. Statics are of the innermost walk.
 class LateSums {
  public:
   LateSums();
   ~LateSums();  ///< finish(), also when a derivative throws
 
+  static Tensor without_broadcast(const Tensor& x, const Tensor& term);  ///< summed over repeats
   /// Makes a late sum the gradient of a leaf, or adds it. False: `term` is not late.
   static bool give(const Tensor& term, Tensor& gradient);
   static void finish();  ///< computes the sums that are left
