@@ -51,7 +51,6 @@ class RunBatches {
     const Tensor targets = batch.find("targets");
     return {batch.images, targets.defined() ? targets : batch.labels};
   }
-  [[nodiscard]] Context context(std::int64_t pass) const { return trainer_.context(pass); }
   [[nodiscard]] std::int64_t steps_per_epoch() const { return trainer_.steps_per_epoch(); }
   [[nodiscard]] std::int64_t epochs() const { return trainer_.epochs(); }
 
@@ -67,7 +66,6 @@ void bind_batches(nb::module_& m) {
   nb::class_<RunBatches>(m, "BatchesCore", "What fovea.batches() iterates over.")
       .def(nb::init<const std::string&>(), "settings"_a, no_gil)
       .def("next", &RunBatches::next, no_gil)
-      .def("context", &RunBatches::context, "number"_a)
       .def_prop_ro("steps_per_epoch", &RunBatches::steps_per_epoch)
       .def_prop_ro("epochs", &RunBatches::epochs);
 }

@@ -3,7 +3,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ._core import BatchesCore, Context, Tensor
+from ._core import BatchesCore, Tensor
 
 
 class Batches:
@@ -22,10 +22,6 @@ class Batches:
     def epochs(self) -> int:
         """The epochs of the settings."""
         return self._core.epochs
-
-    def context(self, step: int) -> Context:
-        """The settings of the model's pass in step `step` of the run: training, with the run's random numbers."""
-        return self._core.context(step)
 
     def __iter__(self) -> Iterator[tuple[Tensor, Tensor]]:
         return (self._core.next() for _ in range(len(self)))

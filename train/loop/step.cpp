@@ -96,7 +96,9 @@ Batch TrainStep::next_batch(BatchSource& source) {
   return finished(batch.uploaded(model_.device()));
 }
 
-Context TrainStep::context(std::int64_t number) const {
+TaskLoss TrainStep::forward(const Batch& batch, std::int64_t number) {
+  const StageTimer timer(times_.forward, "forward");
+  const ForwardProducts counting(times_.flop);
   Context ctx;
   ctx.training = true;
   ctx.activations = precision_;
@@ -104,13 +106,6 @@ Context TrainStep::context(std::int64_t number) const {
   ctx.any_size = options_.any_size;
   ctx.seed = seed_;
   ctx.step = static_cast<std::uint64_t>(number);
-  return ctx;
-}
-
-TaskLoss TrainStep::forward(const Batch& batch, std::int64_t number) {
-  const StageTimer timer(times_.forward, "forward");
-  const ForwardProducts counting(times_.flop);
-  Context ctx = context(number);
   return task_->loss(batch, ctx);
 }
 

@@ -63,8 +63,6 @@ class TrainStep {
   [[nodiscard]] Exchange::Tensors moments() const;
   /// The averages, whole in the first process or `everywhere`. Empty without EMA.
   [[nodiscard]] Exchange::Tensors averages(bool everywhere) const;
-  /// The settings of the run's forward pass `number`, counted from 0.
-  [[nodiscard]] Context context(std::int64_t number) const;
   /// Gradient norm of the last step that was read back.
   [[nodiscard]] double gradient_norm() const { return gate_.gradient_norm(); }
   [[nodiscard]] std::int64_t images() const {

@@ -58,8 +58,6 @@ class Trainer : private BatchSource {
 
   /// The next batch on the model's device, as train_step() would take it: for loops of one's own.
   [[nodiscard]] Batch take_batch();
-  /// The settings of a run's forward pass `number`, counted from 0.
-  [[nodiscard]] Context context(std::int64_t number) const { return step_.context(number); }
   /// One optimizer step: the forward and backward passes of its batches, clipping, update, EMA.
   void train_step();
   /// Evaluates the current weights on the test split.
