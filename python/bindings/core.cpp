@@ -40,6 +40,7 @@ NB_MODULE(_core, m) {  // NOLINT: nanobind's
   bind_training(m);
   bind_batches(m);
   bind_runs(m);
+  bind_predictions(m);
   bind_attention_maps(m);
   bind_programs(m);
 }

@@ -28,6 +28,7 @@ void bind_models(nb::module_& m);
 void bind_training(nb::module_& m);
 void bind_batches(nb::module_& m);
 void bind_runs(nb::module_& m);
+void bind_predictions(nb::module_& m);
 void bind_attention_maps(nb::module_& m);
 void bind_programs(nb::module_& m);
 

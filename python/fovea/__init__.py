@@ -16,7 +16,7 @@ from ._creation import tensor
 from ._grad_mode import no_grad
 from ._models import Model, attention_maps, create_model, list_models
 from ._optimizers import SGD, AdamW, Lamb, Lion, Muon, Optimizer, Schedule
-from ._runs import Run, read_run, train
+from ._runs import Prediction, Run, predict, read_run, train
 from ._tensor_methods import add_methods as _add_methods
 from .ops import (abs, cat, clamp, cos, cross_entropy, exp, gelu, layer_norm, linear, log, log_softmax, matmul, max,
                   maximum, mean, min, minimum, relu, sigmoid, sin, softmax, sqrt, stack, sum, tanh, where)
@@ -35,7 +35,8 @@ __all__ = [
     "Attention", "Block", "Context", "LayerNorm", "Linear", "Mlp", "Model", "Parameters", "attention_maps", "create_model",
     "list_models",
     # training
-    "AdamW", "Batches", "Lamb", "Lion", "Muon", "Optimizer", "Run", "SGD", "Schedule", "batches", "read_run",
+    "AdamW", "Batches", "Lamb", "Lion", "Muon", "Optimizer", "Prediction", "Run", "SGD", "Schedule", "batches", "predict",
+    "read_run",
     "train",
 ]
 

@@ -45,6 +45,27 @@ def read_run(folder: str | os.PathLike[str]) -> Run:
     return Run(folder, epochs, json.loads((folder / "config.json").read_text()))
 
 
+@dataclasses.dataclass
+class Prediction:
+    """Probabilities f32 [N, K] of each image's classes, and the names of the K classes."""
+
+    probabilities: Tensor
+    classes: list[str]
+
+    def names(self) -> list[str]:
+        """The likeliest class of each image."""
+        return [self.classes[best] for best in self.probabilities.argmax(1).tolist()]
+
+
+def predict(checkpoint: str | os.PathLike[str], images: Any) -> Prediction:
+    """The classes of images u8 [N, H, W, 3], prepared as for the model: resized, cropped, normalised.
+
+    `checkpoint` is a run's folder, a hub's folder or a weights file that names its model.
+    """
+    pixels = images if isinstance(images, Tensor) else tensor(np.asarray(images))
+    return Prediction(*_core.predict(os.fspath(checkpoint), pixels))
+
+
 def _shared(name: str, arrays: Arrays) -> tuple[Tensor, Tensor]:
     if not isinstance(arrays, tuple) or len(arrays) != 2:
         raise Error(f"train: {name}: expected a tuple (images, labels)")

@@ -42,6 +42,12 @@ class Runs(unittest.TestCase):
         self.assertEqual([row["train_loss"] for row in rows], run.epochs["train_loss"].tolist())
         self.assertEqual(run.config["epochs"], 3)
         self.assertEqual(run.model()(fovea.zeros(1, 3, 32, 32)).shape, (1, 3))
+        images, labels = pictures(20, seed=3)
+        found = fovea.predict(self.output, images)
+        self.assertEqual(found.names(), [f"class {label}" for label in labels])
+        np.testing.assert_allclose(found.probabilities.sum(1).numpy(), 1, rtol=1e-5)
+        with self.assertRaisesRegex(fovea.Error, "predict: got images of shape"):
+            fovea.predict(self.output, images[0])
         again = fovea.read_run(self.output)
         self.assertEqual(again.epochs["lr"].tolist(), run.epochs["lr"].tolist())
 
