@@ -3,6 +3,7 @@
 #include "ops/attention/cuda.h"
 #include "ops/attention/turn.h"
 #include "ops/common/cuda/planes.cuh"
+#include "ops/common/math.h"
 
 namespace fovea::ops::cuda {
 
@@ -80,8 +81,8 @@ __global__ void rotary_table_kernel(PlaneGrid points, RotaryTableCall c) {
     const std::int64_t frequency = at.plane * c.pairs + at.x;
     const double angle =
         c.fy[frequency] * c.y[at.y / c.width] + c.fx[frequency] * c.x[at.y % c.width];
-    c.table[at.index] = ::cos(angle);
-    c.table[points.planes * points.points() + at.index] = ::sin(angle);
+    c.table[at.index] = detail::math::cos(angle);
+    c.table[points.planes * points.points() + at.index] = detail::math::sin(angle);
   });
 }
 
