@@ -79,6 +79,7 @@ const std::map<std::string, const char*>& groups() {
          "dim_feedforward=128 dropout=0 stem=16 planes=[16,32] blocks=[1,1] backbone_norm=batch "
          "train_stem=true"}};
     groups.insert(timm_groups().begin(), timm_groups().end());
+    groups.insert(eva_groups().begin(), eva_groups().end());
     return groups;
   }();
   return all;
@@ -240,9 +241,12 @@ json find_common(const std::string& name) {
 
 /// The settings of any name; null if it is unknown.
 json find_preset(const std::string& name) {
-  static const Table table = table_of(timm_rows());
+  static const Table timm = table_of(timm_rows()), eva = table_of(eva_rows());
   json config = find_common(name);
-  return config.is_null() ? look_up(table, name) : config;
+  for (const Table* const table : {&timm, &eva}) {
+    if (config.is_null()) config = look_up(*table, name);
+  }
+  return config;
 }
 
 /// Removes the parts of timm's weight names, current (NAME.TAG) and older, that are not part of the
@@ -268,7 +272,9 @@ std::vector<std::string> model_names() {
 
 std::vector<std::string> all_model_names() {
   std::vector<std::string> names = model_names();
-  for (const PresetRow& row : timm_rows()) add_names(names, row.names);
+  for (const auto* const rows : {&timm_rows(), &eva_rows()}) {
+    for (const PresetRow& row : *rows) add_names(names, row.names);
+  }
   std::sort(names.begin(), names.end());
   return names;
 }

@@ -64,6 +64,15 @@ Init xavier(std::int64_t in, std::int64_t out) {
   return uniform(std::sqrt(6 / static_cast<double>(in + out)));
 }
 
+Init times(const Init& values, double factor) {
+  return [values, factor](const Tensor& parameter, RandomKey key) {
+    values(parameter, key);
+    std::vector<double> scaled = parameter.to_vector();
+    for (double& value : scaled) value *= factor;
+    parameter.copy_(from_values(parameter.shape(), scaled, {DType::f64, {}}));
+  };
+}
+
 Tensor ParameterStore::find(std::string_view name) const {
   const auto found = by_name_.find(name);
   return found == by_name_.end() ? Tensor() : found->second;

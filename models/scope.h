@@ -28,6 +28,9 @@ using Init = std::function<void(const Tensor& parameter, RandomKey key)>;
 /// U(sqrt(6 / (in + out))).
 [[nodiscard]] Init xavier(std::int64_t in, std::int64_t out);
 
+/// The values of another Init, multiplied by `factor`.
+[[nodiscard]] Init times(const Init& values, double factor);
+
 enum class Decay : bool { no, yes };
 
 /// The function of a parameter in the model. It is set at creation, and selects parameters for

@@ -19,7 +19,9 @@ struct PresetRow {
 };
 
 [[nodiscard]] const std::vector<PresetRow>& timm_rows();
+[[nodiscard]] const std::vector<PresetRow>& eva_rows();  ///< of timm's class Eva
 /// Settings that occur together in these rows. Most have the name of the paper or timm's word.
 [[nodiscard]] const std::map<std::string, const char*>& timm_groups();
+[[nodiscard]] const std::map<std::string, const char*>& eva_groups();
 
 }  // namespace fovea

@@ -16,7 +16,10 @@ ViT::ViT(ModelInfo info, const ViTConfig& c, std::uint64_t seed, TensorOptions o
       norm_(at("norm", Role::norm), c.encoder.embed_dim,
             {c.encoder.norm_eps, c.encoder.norm_if(c.final_norm && !c.fc_norm)}),
       pool_(at("attn_pool"), c.encoder,
-            {.kind = c.global_pool, .prefix = c.pool_include_prefix ? 0 : c.tokens.prefix()}),
+            {.kind = c.global_pool,
+             .prefix = c.pool_include_prefix ? 0 : c.tokens.prefix(),
+             .map_heads = c.attn_pool_num_heads,
+             .map_mlp_ratio = c.attn_pool_mlp_ratio}),
       fc_norm_(at("fc_norm", Role::pooled_norm), c.encoder.embed_dim,
                {c.encoder.norm_eps, c.encoder.norm_if(c.final_norm && c.fc_norm)}),
       head_(at("head", Role::head), c.encoder.embed_dim, c.head) {}

@@ -26,6 +26,8 @@ struct ViTConfig {
   bool final_norm = true;            ///< normalise after the last block at all
   bool pre_norm = false;             ///< normalise before the first block; the patches have no bias
   bool pool_include_prefix = false;  ///< pool the prefix tokens too
+  std::int64_t attn_pool_num_heads = 0;        ///< of global_pool map; 0: those of the blocks
+  double attn_pool_mlp_ratio = 0;              ///< of global_pool map; 0: that of the blocks
   NormKind embed_norm_layer = NormKind::none;  ///< of the embedded patches
   ClassHeadConfig head;
 

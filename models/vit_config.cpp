@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/deit.h"
+#include "models/eva_config.h"
 #include "models/layer_config.h"
 #include "models/vit.h"
 
@@ -36,6 +37,7 @@ ViTConfig checked(const ViTConfig& c) {
   check_pooling("vit config", c.tokens.class_token, c.global_pool);
   check_positions("vit config", c.tokens.pos_embed, c.encoder);
   check_table(c);
+  check_eva("vit config", c);
   check(c.global_pool != Pooling::none || c.head.num_classes == 0,
         "vit config: global_pool none gives the features of all tokens and needs num_classes 0");
   check(!c.permutation || c.encoder.rope == Rope::none,
@@ -70,6 +72,7 @@ void visit(ConfigFields& v, ViTConfig& c) {
   visit_tables(v, t);
   visit_relative(v, t.pos_embed, c.encoder);
   visit_rotary(v, c.encoder);
+  visit_eva(v, c);
   v("no_embed_class", &t.no_embed_class);
   v("pos_drop_rate", &t.pos_drop_rate, kRate);
   visit_permutation(v, c);

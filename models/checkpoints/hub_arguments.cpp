@@ -10,6 +10,7 @@
 #include "engine/base/error.h"
 #include "engine/base/json.h"
 #include "engine/base/text.h"
+#include "models/checkpoints/eva_arguments.h"
 
 namespace fovea {
 namespace {
@@ -146,7 +147,13 @@ void allow_vit_settings(json& config, const std::string& key) {
 
 }  // namespace
 
-void apply_hub_argument(json& config, const std::string& key, const json& value) {
+void apply_hub_argument(json& config, const std::string& given, const json& value) {
+  std::string key = given;
+  if (is_eva(config)) {
+    const std::optional<std::string> plain = apply_eva_argument(config, given, value);
+    if (!plain) return;
+    key = *plain;
+  }
   if (says_nothing(key)) return;
   const bool is_norm = key == "norm_layer", has_usual = usual_values().contains(key);
   if (value.is_null() && !has_usual) return;

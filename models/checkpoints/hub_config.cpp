@@ -10,6 +10,7 @@
 #include "engine/base/files.h"
 #include "engine/base/json.h"
 #include "models/checkpoints/diffusers_config.h"
+#include "models/checkpoints/eva_arguments.h"
 #include "models/checkpoints/hub_arguments.h"
 #include "models/checkpoints/transformers_config.h"
 #include "models/config_reader.h"
@@ -88,7 +89,7 @@ json preset_of(const std::string& architecture) {
     return preset(architecture);
   } catch (const Error&) {
     fail("architecture: got \"", architecture,
-         "\", which is not supported, expected a ViT or DeiT of timm's (--list-models all)");
+         "\", which is not supported, expected a ViT, DeiT or Eva of timm's (--list-models all)");
   }
 }
 
@@ -122,6 +123,7 @@ HubConfig read_hub_config(const json& root) {
     check(arguments.is_object(), "model_args: got ", json_text(arguments), ", expected an object");
     for (const auto& [key, value] : arguments.items()) apply_hub_argument(config, key, value);
   }
+  if (is_eva(config)) finish_eva_arguments(config);
   crop_like_timm(config);
   hub.config = json_text(config);
   read_class_names(root, hub);

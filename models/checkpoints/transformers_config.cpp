@@ -32,6 +32,20 @@ json defaults_of(const std::string& type) {
     config.update({{"mlp_ratio", 4}, {"layer_norm_eps", 1e-6}, {"patch_size", 14}});
     config.update({{"use_swiglu_ffn", false}, {"num_register_tokens", 4}});
   }
+  if (type == "dinov3_vit") {
+    config.update({{"hidden_size", 384},
+                   {"num_attention_heads", 6},
+                   {"intermediate_size", 1536},
+                   {"layer_norm_eps", 1e-5},
+                   {"rope_theta", 100.0},
+                   {"query_bias", true},
+                   {"key_bias", false},
+                   {"value_bias", true},
+                   {"proj_bias", true},
+                   {"mlp_bias", true},
+                   {"use_gated_mlp", false},
+                   {"num_register_tokens", 0}});
+  }
   if (type == "clip_vision_model") {
     config.update({{"layer_norm_eps", 1e-5}, {"patch_size", 32}, {"hidden_act", "quick_gelu"}});
   }
@@ -203,6 +217,31 @@ void add_dinov2(const TransformersSettings& s, json& config) {
   config.update({{"reg_tokens", s.integer("num_register_tokens")}, {"no_embed_class", true}});
 }
 
+/// DINOv3 is a model of timm's class Eva, with queries, keys and values apart.
+void add_dinov3(const TransformersSettings& s, json& config) {
+  check(s.flag("proj_bias") && s.flag("mlp_bias"),
+        "proj_bias, mlp_bias: got false, which is not supported, expected true");
+  const bool biased = s.flag("query_bias"), key_biased = s.flag("key_bias");
+  check(s.flag("value_bias") == biased && (biased || !key_biased),
+        "query_bias, key_bias, value_bias: got ", biased, ", ", key_biased, ", ",
+        s.flag("value_bias"), ", expected all, none, or all but the keys'");
+  config.update({{"num_classes", 0},
+                 {"block_fn", "eva"},
+                 {"attn_type", key_biased ? "rope" : "eva"},
+                 {"qkv_bias", biased},
+                 {"qkv_fused", false},
+                 {"init_values", 1.0},
+                 {"reg_tokens", s.integer("num_register_tokens")},
+                 {"pos_embed", "none"},
+                 {"rope", "axial"},
+                 {"rope_temperature", s.number("rope_theta")},
+                 {"rope_grid", "centered"},
+                 {"rope_grid_indexing", "ij"},
+                 {"rope_rotate_half", true},
+                 {"dynamic_img_size", true}});
+  if (s.flag("use_gated_mlp")) config["mlp_layer"] = "swiglu";
+}
+
 /// A classifier reads the mean of the patches, without the last norm.
 void add_clip(const TransformersSettings& s, json& config) {
   config["pre_norm"] = true;
@@ -237,8 +276,15 @@ std::string name_of_sizes(const json& config) {
 }  // namespace
 
 bool is_transformers_config(const json& root) {
-  constexpr std::array kTypes{
-      "vit", "deit", "vit_mae", "dinov2", "dinov2_with_registers", "clip", "clip_vision_model"};
+  constexpr std::array kTypes{"vit",
+                              "deit",
+                              "vit_mae",
+                              "dinov2",
+                              "dinov2_with_registers",
+                              "dinov3_vit",
+                              "dinov3_convnext",
+                              "clip",
+                              "clip_vision_model"};
   const json type = root.is_object() ? root.value("model_type", json()) : json();
   return type.is_string() &&
          std::find(kTypes.begin(), kTypes.end(), type.get<std::string>()) != kTypes.end();
@@ -248,10 +294,14 @@ HubConfig read_transformers_config(const json& root, const fs::path& folder) {
   HubConfig hub;
   try {
     const TransformersSettings settings(root);
+    check(
+        settings.type() != "dinov3_convnext",
+        "model_type: got dinov3_convnext, a convolutional network, expected a vision transformer");
     json config = encoder_of(settings);
     if (settings.type() == "deit") add_deit(settings, config);
     if (settings.type() == "vit_mae") add_mae(settings, config);
     if (settings.type().starts_with("dinov2")) add_dinov2(settings, config);
+    if (settings.type() == "dinov3_vit") add_dinov3(settings, config);
     if (settings.type() == "clip_vision_model") add_clip(settings, config);
     hub.pos_resize = PosResize::deit;
     if (config.value("num_classes", 0) > 0) read_class_names(root, hub);

@@ -39,7 +39,7 @@ AdaptiveBlock::AdaptiveBlock(const Scope& s, const EncoderConfig& c, std::int64_
     : index_(index),
       eps_(c.norm_eps),
       attn_(s.as(Role::attention) / "attn", c.attention_of(index)),
-      mlp_(s.as(Role::mlp) / "mlp", c.mlp()),
+      mlp_(s.as(Role::mlp) / "mlp", c.mlp_of(index)),
       adaptive_(s, c.embed_dim, 6) {}
 
 Tensor AdaptiveBlock::operator()(const Tensor& x, const Tensor& condition, Context& ctx) const {

@@ -19,7 +19,9 @@ namespace fovea {
 
 struct AttentionConfig {
   HeadsConfig heads;
-  bool qkv_bias = true, proj_bias = true;
+  QkvConfig qkv;
+  bool proj_bias = true;
+  double proj_scale = 1;                 ///< factor of the output layer's initial weight
   NormKind scale_norm = NormKind::none;  ///< normalise the concatenated heads
   double proj_drop_rate = 0;
 };
@@ -28,10 +30,10 @@ struct AttentionConfig {
 class Attention {
  public:
   Attention(const Scope& s, const AttentionConfig& c)
-      : qkv_(s / "qkv", c.heads.dim, c.qkv_bias),
+      : qkv_(s, c.qkv),
         heads_(make_heads(s, c.heads)),
         norm_(s.as(Role::norm) / "norm", c.heads.dim, {c.heads.norm_eps, c.scale_norm}),
-        proj_(s / "proj", c.heads.dim, c.heads.dim, c.proj_bias),
+        proj_(Linear::scaled(s / "proj", {c.heads.dim, c.heads.dim}, c.proj_bias, c.proj_scale)),
         proj_drop_(c.proj_drop_rate) {}
 
   [[nodiscard]] Branch operator()(const Tensor& x, Context& ctx,

@@ -20,6 +20,14 @@ Branch attend_first(const Attention& attn, const Tensor& x, std::int64_t count, 
   return attn.project(attn.heads().few_queries(q, kv, where), ctx);
 }
 
+/// The layer scale of a block's first or second branch: "ls1.gamma", or "gamma_1" as in timm's Eva.
+LayerScale make_layer_scale(const Scope& s, const EncoderConfig& c, int branch) {
+  const std::string number = std::to_string(branch);
+  if (!c.is_eva()) return {s / ("ls" + number), c.embed_dim, c.init_values};
+  const bool wanted = branch == 1 || !c.eva.attn_only_layer_scale;
+  return {s, c.embed_dim, wanted ? c.init_values : 0, "gamma_" + number};
+}
+
 /// Equations (2) and (3) of Dosovitskiy et al. 2020, MSA and MLP with layer scale and drop path:
 /// z' = MSA(LN(z)) + z, then MLP(LN(z')) + z'.
 class PreNormBlock : public BlockForm {
@@ -29,10 +37,10 @@ class PreNormBlock : public BlockForm {
         drop_path_(drop_path_of(c.drop_path, index, c.depth)),
         norm1_(s.as(Role::norm) / "norm1", c.embed_dim, c.norm()),
         attn_(s.as(Role::attention) / "attn", c.attention_of(index)),
-        ls1_(s / "ls1", c.embed_dim, c.init_values),
+        ls1_(make_layer_scale(s, c, 1)),
         norm2_(s.as(Role::norm) / "norm2", c.embed_dim, c.norm()),
-        mlp_(s.as(Role::mlp) / "mlp", c.mlp()),
-        ls2_(s / "ls2", c.embed_dim, c.init_values) {}
+        mlp_(s.as(Role::mlp) / "mlp", c.mlp_of(index)),
+        ls2_(make_layer_scale(s, c, 2)) {}
 
   [[nodiscard]] Tensor operator()(Tensor x, Context& ctx, const Positions& where) const override {
     x = x + drop_path_(ls1_(attn_(norm1_(x, ctx), ctx, where)), ctx);  // (2) [B, L, D]
@@ -52,7 +60,8 @@ class PreNormBlock : public BlockForm {
   /// positions may move queries and keys, and not with dropout, whose masks are drawn for all
   /// tokens. The MLP has the dropout rate of attention's output.
   [[nodiscard]] bool takes_few_queries(const Context& ctx) const {
-    return !is_first_ && !mlp_.drops(ctx) && attn_.heads().takes_few_queries(ctx);
+    return !is_first_ && !mlp_.drops(ctx) && attn_.qkv().is_fused() &&
+           attn_.heads().takes_few_queries(ctx);
   }
 
   bool is_first_;
@@ -72,7 +81,7 @@ class PostNormBlock : public BlockForm {
       : drop_path_(drop_path_of(c.drop_path, index, c.depth)),
         attn_(s.as(Role::attention) / "attn", c.attention_of(index)),
         norm1_(s.as(Role::norm) / "norm1", c.embed_dim, norm_of(c)),
-        mlp_(s.as(Role::mlp) / "mlp", c.mlp()),
+        mlp_(s.as(Role::mlp) / "mlp", c.mlp_of(index)),
         norm2_(s.as(Role::norm) / "norm2", c.embed_dim, norm_of(c)) {}
 
   [[nodiscard]] Tensor operator()(Tensor x, Context& ctx, const Positions& where) const override {
@@ -82,7 +91,7 @@ class PostNormBlock : public BlockForm {
 
  private:
   static NormConfig norm_of(const EncoderConfig& c) {
-    return {c.norm_eps, c.norm_layer, c.init_values == 0 ? 1 : c.init_values};
+    return {c.norm_eps, c.norm_layer, c.init_values == 0 || c.is_eva() ? 1 : c.init_values};
   }
 
   DropPath drop_path_;
@@ -113,6 +122,7 @@ Tensor run_block(const Tensor& x, Context& ctx, Positions own, const PlacedBlock
 std::unique_ptr<BlockForm> make_form(const Scope& s, const EncoderConfig& c, std::int64_t index) {
   switch (c.block_fn) {
     case BlockKind::res_post:
+    case BlockKind::eva_post:
       return std::make_unique<PostNormBlock>(s, c, index);
     case BlockKind::parallel_scaling:
     case BlockKind::diff_parallel_scaling:

@@ -1,6 +1,9 @@
 // Settings of a stack of transformer blocks.
 #pragma once
 
+#include <cmath>
+#include <vector>
+
 #include "models/layers/attention.h"
 #include "models/layers/mlp.h"
 #include "models/layers/rotary_embedding.h"
@@ -13,6 +16,8 @@ enum class BlockKind {
   parallel_scaling,       ///< attention and MLP beside each other (Dehghani et al. 2023, "ViT-22B")
   diff_parallel_scaling,  ///< the same with differential attention
   parallel_things,        ///< two attentions, then two MLPs (Touvron et al. 2022, "Three things")
+  eva,                    ///< as `block`, with the parts of timm's class Eva
+  eva_post,               ///< as `res_post`, with the parts of timm's class Eva
 };
 template <>
 inline constexpr auto kNames<BlockKind> =
@@ -20,7 +25,20 @@ inline constexpr auto kNames<BlockKind> =
                                      {BlockKind::res_post, "res_post"},
                                      {BlockKind::parallel_scaling, "parallel_scaling"},
                                      {BlockKind::diff_parallel_scaling, "diff_parallel_scaling"},
-                                     {BlockKind::parallel_things, "parallel_things"}});
+                                     {BlockKind::parallel_things, "parallel_things"},
+                                     {BlockKind::eva, "eva"},
+                                     {BlockKind::eva_post, "eva_post"}});
+
+/// What only the blocks of timm's class Eva differ in. Initial weights of the layers that end their
+/// branches are divided by sqrt(2 n) in the n-th block, and gates start like other layers.
+/// mlp_ratio is that of the channels behind a gate.
+struct EvaParts {
+  QkvBias attn_type = QkvBias::all;
+  bool qkv_fused = true;                   ///< one layer for queries, keys and values
+  std::vector<std::int64_t> num_kv_heads;  ///< of each block; empty: as many as of queries
+  bool attn_only_layer_scale = false;      ///< none after the MLP
+  std::int64_t swiglu_align_to = 1;        ///< the hidden channels of a swiglu are a multiple
+};
 
 /// Members have the names of the configuration keys.
 struct EncoderConfig {
@@ -34,6 +52,7 @@ struct EncoderConfig {
   RelativePosition relative = RelativePosition::none;
   Rope rope = Rope::none;
   double rope_temperature = 0;
+  RotaryPlaces rope_places{};
   double attn_drop_rate = 0;  ///< dropout rate of the attention weights
   double proj_drop_rate = 0;  ///< dropout rate of the outputs of attention and MLP, and between the
                               ///< MLP's layers
@@ -48,9 +67,25 @@ struct EncoderConfig {
   bool qk_norm = false;          ///< normalise each head's queries and keys
   bool scale_attn_norm = false;  ///< normalise the heads' outputs before the output layer
   bool scale_mlp_norm = false;   ///< normalise the MLP's hidden values
+  EvaParts eva{};                ///< of block_fn eva and eva_post
 
+  [[nodiscard]] bool is_eva() const {
+    return block_fn == BlockKind::eva || block_fn == BlockKind::eva_post;
+  }
+  /// Outputs of the MLP's first layer.
   [[nodiscard]] std::int64_t hidden() const {
-    return static_cast<std::int64_t>(static_cast<double>(embed_dim) * mlp_ratio);
+    const auto channels = static_cast<std::int64_t>(static_cast<double>(embed_dim) * mlp_ratio);
+    if (!is_eva()) return channels;
+    if (mlp_layer == MlpKind::glu) return 2 * channels;
+    const std::int64_t unit = mlp_layer == MlpKind::swiglu ? eva.swiglu_align_to : 1;
+    return (channels + unit - 1) / unit * unit;
+  }
+  [[nodiscard]] std::int64_t kv_heads_of(std::int64_t block) const {
+    return eva.num_kv_heads.empty() ? num_heads : eva.num_kv_heads[static_cast<std::size_t>(block)];
+  }
+  /// Factor of the initial weights that end the branches of a block.
+  [[nodiscard]] double branch_scale(std::int64_t block) const {
+    return is_eva() ? 1 / std::sqrt(2 * static_cast<double>(block + 1)) : 1;
   }
   [[nodiscard]] bool is_differential() const {
     return attn_layer == AttentionKind::diff || block_fn == BlockKind::diff_parallel_scaling;
@@ -59,7 +94,7 @@ struct EncoderConfig {
   [[nodiscard]] NormKind norm_if(bool wanted) const { return wanted ? norm_layer : NormKind::none; }
   [[nodiscard]] NormConfig norm() const { return {.eps = norm_eps, .kind = norm_layer}; }
   [[nodiscard]] RotaryConfig rotary() const {
-    return {rope, rope_temperature, depth, num_heads, embed_dim / num_heads};
+    return {rope, rope_temperature, rope_places, depth, num_heads, embed_dim / num_heads};
   }
   [[nodiscard]] HeadsConfig heads_of(std::int64_t block) const {
     return {.dim = embed_dim,
@@ -73,12 +108,18 @@ struct EncoderConfig {
   }
   [[nodiscard]] AttentionConfig attention_of(std::int64_t block) const {
     return {.heads = heads_of(block),
-            .qkv_bias = qkv_bias,
+            .qkv = {.dim = embed_dim,
+                    .heads = num_heads,
+                    .kv_heads = kv_heads_of(block),
+                    .bias = qkv_bias,
+                    .biases = eva.attn_type,
+                    .fused = eva.qkv_fused},
             .proj_bias = proj_bias,
+            .proj_scale = branch_scale(block),
             .scale_norm = norm_if(scale_attn_norm),
             .proj_drop_rate = proj_drop_rate};
   }
-  [[nodiscard]] MlpConfig mlp() const {
+  [[nodiscard]] MlpConfig mlp_of(std::int64_t block) const {
     return {.in = embed_dim,
             .hidden = hidden(),
             .out = embed_dim,
@@ -87,7 +128,9 @@ struct EncoderConfig {
             .act = act_layer,
             .bias = proj_bias,
             .norm = norm_if(scale_mlp_norm),
-            .norm_eps = norm_eps};
+            .norm_eps = norm_eps,
+            .opens_gate = !is_eva(),
+            .out_scale = branch_scale(block)};
   }
 };
 

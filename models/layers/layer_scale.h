@@ -10,12 +10,12 @@
 
 namespace fovea {
 
-/// Multiplies a branch's output [..., D] by "gamma" [D], which starts at `initial`. With `initial`
-/// 0 there is no parameter and the branch stays as it is.
+/// Multiplies a branch's output [..., D] by a parameter [D], which starts at `initial`. With
+/// `initial` 0 there is no parameter and the branch stays as it is.
 class LayerScale {
  public:
-  LayerScale(const Scope& s, std::int64_t dim, double initial) {
-    if (initial != 0) gamma_ = s.as(Role::other).param("gamma", {dim}, constant(initial));
+  LayerScale(const Scope& s, std::int64_t dim, double initial, std::string_view name = "gamma") {
+    if (initial != 0) gamma_ = s.as(Role::other).param(name, {dim}, constant(initial));
   }
 
   [[nodiscard]] Branch operator()(Branch branch) const {

@@ -1,6 +1,8 @@
 // A linear layer, initialised as its Scope prescribes.
 #pragma once
 
+#include <array>
+
 #include "models/layers/branch.h"
 #include "models/scope.h"
 #include "ops/matmul.h"
@@ -19,6 +21,13 @@ class Linear {
   Linear(const Scope& s, std::int64_t in, std::int64_t out, const Init& weight, const Init& bias)
       : weight_(s.param("weight", {out, in}, weight)) {
     if (bias) bias_ = s.param("bias", {out}, bias);
+  }
+  /// A linear layer from sizes[0] to sizes[1] channels, its initial weight multiplied by `factor`.
+  [[nodiscard]] static Linear scaled(const Scope& s, std::array<std::int64_t, 2> sizes, bool bias,
+                                     double factor) {
+    const auto [in, out] = sizes;
+    if (factor == 1) return {s, in, out, bias};
+    return {s, in, out, times(s.linear_weight(in, out), factor), bias ? constant(0) : Init()};
   }
   /// A linear layer with PyTorch's default initial values.
   [[nodiscard]] static Linear torch(const Scope& s, std::int64_t in, std::int64_t out) {

@@ -24,12 +24,13 @@ Init gate_bias(bool wanted) { return wanted ? constant(1) : Init(); }
 
 std::optional<Linear> make_gate(const Scope& s, const MlpConfig& c) {
   if (c.kind != MlpKind::swiglu) return {};
+  if (!c.opens_gate) return Linear(s / "fc1_g", c.in, c.hidden, c.bias);
   return Linear(s / "fc1_g", c.in, c.hidden, gate_weight(), gate_bias(c.bias));
 }
 
 Linear make_fc1(const Scope& s, const MlpConfig& c) {
   if (c.kind == MlpKind::swiglu) return {s / "fc1_x", c.in, c.hidden, c.bias};
-  if (c.kind == MlpKind::mlp) return {s / "fc1", c.in, c.hidden, c.bias};
+  if (c.kind == MlpKind::mlp || !c.opens_gate) return {s / "fc1", c.in, c.hidden, c.bias};
   const Init weight = halves(s.linear_weight(c.in, c.hidden), gate_weight());
   return {s / "fc1", c.in, c.hidden, weight,
           c.bias ? halves(constant(0), gate_bias(true)) : Init()};
@@ -42,7 +43,7 @@ Mlp::Mlp(const Scope& s, const MlpConfig& c)
       gate_(make_gate(s, c)),
       fc1_(make_fc1(s, c)),
       norm_(s.as(Role::norm) / "norm", c.gated(), {c.norm_eps, c.norm}),
-      fc2_(s / "fc2", c.gated(), c.out, c.bias),
+      fc2_(Linear::scaled(s / "fc2", {c.gated(), c.out}, c.bias, c.out_scale)),
       drop_(c.drop) {}
 
 Branch Mlp::operator()(const Tensor& x, Context& ctx) const {

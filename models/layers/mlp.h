@@ -28,6 +28,8 @@ struct MlpConfig {
   bool bias = true;
   NormKind norm = NormKind::none;  ///< normalise the hidden values
   double norm_eps = 1e-6;
+  bool opens_gate = true;  ///< a gate starts at about 1
+  double out_scale = 1;    ///< factor of fc2's initial weight
 
   /// Channels that enter fc2.
   [[nodiscard]] std::int64_t gated() const { return kind == MlpKind::glu ? hidden / 2 : hidden; }

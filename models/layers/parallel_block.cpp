@@ -52,7 +52,7 @@ ParallelThingsBlock::ParallelThingsBlock(const Scope& s, const EncoderConfig& c,
                       Attention(attn / "attn", c.attention_of(index)),
                       LayerScale(attn / "ls", c.embed_dim, c.init_values)});
     ffns_.push_back({Norm(ffn.as(Role::norm) / "norm", c.embed_dim, c.norm()),
-                     Mlp(ffn / "mlp", c.mlp()),
+                     Mlp(ffn / "mlp", c.mlp_of(index)),
                      LayerScale(ffn / "ls", c.embed_dim, c.init_values)});
   }
 }

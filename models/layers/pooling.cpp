@@ -9,7 +9,12 @@ namespace fovea {
 
 TokenPool::TokenPool(const Scope& s, const EncoderConfig& c, const PoolConfig& pool)
     : config_(pool) {
-  if (pool.kind == Pooling::map) map_.emplace(s, c);
+  if (pool.kind != Pooling::map) return;
+  EncoderConfig own = c;  // its MLP is a plain one
+  if (c.is_eva()) own.block_fn = BlockKind::block;
+  if (pool.map_heads > 0) own.num_heads = pool.map_heads;
+  if (pool.map_mlp_ratio > 0) own.mlp_ratio = pool.map_mlp_ratio;
+  map_.emplace(s, own);
 }
 
 std::int64_t TokenPool::needs() const { return config_.kind == Pooling::token ? 1 : kAllTokens; }

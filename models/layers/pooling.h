@@ -35,6 +35,8 @@ struct PoolConfig {
   /// Number of first tokens, class and registers, that are not pooled. `token` reads the first
   /// token, and `none` leaves none out.
   std::int64_t prefix;
+  std::int64_t map_heads = 0;  ///< of `map`; 0: those of the blocks
+  double map_mlp_ratio = 0;    ///< of `map`; 0: that of the blocks
 };
 
 /// Pools in two steps, between which the model normalises: the choice of tokens, x [B, L, D] ->

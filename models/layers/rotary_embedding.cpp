@@ -21,12 +21,6 @@ std::vector<double> frequencies_of_axis(double temperature, std::int64_t count) 
   return frequencies;
 }
 
-Tensor coordinates(std::int64_t count, Device device) {
-  std::vector<double> values;
-  for (std::int64_t i = 0; i < count; ++i) values.push_back(static_cast<double>(i));
-  return from_values({count}, values, {DType::f64, device});
-}
-
 }  // namespace
 
 Init mixed_frequencies(const RotaryConfig& c) {
@@ -55,13 +49,15 @@ RotaryEmbedding::RotaryEmbedding(const Scope& s, const RotaryConfig& c)
 Positions RotaryEmbedding::operator()(Positions where, const Context& ctx) const {
   if (config_.kind == Rope::none) return where;
   where.rotation.prefix = where.grid.prefix;
+  where.rotation.halves = config_.places.rope_rotate_half;
   where.rotary_tables = tables(where.grid.size, acc_dtype(ctx.activations));
   return where;
 }
 
 std::vector<Tensor> RotaryEmbedding::tables(GridSize size, DType dtype) const {
   if (last_.size != size) {
-    axes_ = {coordinates(size[0], device_), coordinates(size[1], device_)};
+    const auto [height, width] = config_.places.ref_feat_shape;
+    axes_ = {coordinates(size[0], height), coordinates(size[1], width)};
     last_ = {.size = size};
   }
   if (freqs_.defined() && needs_tape({freqs_})) return compute(dtype);
@@ -80,20 +76,39 @@ std::vector<Tensor> RotaryEmbedding::compute(DType dtype) const {
   return tables;
 }
 
-/// The first half of the pairs turns with x.
+Tensor RotaryEmbedding::coordinates(std::int64_t count, std::int64_t reference) const {
+  const RotaryPlaces& places = config_.places;
+  const auto n = static_cast<double>(count);
+  std::vector<double> values;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const double index = static_cast<double>(i) + places.rope_grid_offset;
+    if (places.rope_grid == RotaryGrid::centered) {
+      values.push_back(2 * std::numbers::pi * (2 * (index + 0.5) / n - 1));
+    } else {
+      values.push_back(reference > 0 ? index / n * static_cast<double>(reference) : index);
+    }
+  }
+  return from_values({count}, values, {DType::f64, device_});
+}
+
+/// The first half of the pairs turns with the first axis.
 ops::RotaryFrequencies RotaryEmbedding::axial() const {
   const std::int64_t quarter = config_.width / 4;
-  std::vector<double> x = frequencies_of_axis(config_.temperature, quarter);
-  std::vector<double> y(static_cast<std::size_t>(quarter), 0.0);
-  y.insert(y.end(), x.begin(), x.end());
-  x.resize(y.size(), 0.0);
-  const TensorOptions options{DType::f64, device_};
-  return {from_values({1, 2 * quarter}, y, options), from_values({1, 2 * quarter}, x, options)};
+  std::vector<double> first = frequencies_of_axis(config_.temperature, quarter);
+  std::vector<double> second(static_cast<std::size_t>(quarter), 0.0);
+  second.insert(second.end(), first.begin(), first.end());
+  first.resize(second.size(), 0.0);
+  const auto tensor = [&](const std::vector<double>& values) {
+    return from_values({1, 2 * quarter}, values, {DType::f64, device_});
+  };
+  return x_first() ? ops::RotaryFrequencies{tensor(second), tensor(first)}
+                   : ops::RotaryFrequencies{tensor(first), tensor(second)};
 }
 
 ops::RotaryFrequencies RotaryEmbedding::mixed(std::int64_t block) const {
   const Tensor own = ops::select(freqs_, 1, block).to(DType::f64);  // [2, heads, width / 2]
-  return {ops::select(own, 0, 1), ops::select(own, 0, 0)};
+  const Tensor first = ops::select(own, 0, 0), second = ops::select(own, 0, 1);
+  return x_first() ? ops::RotaryFrequencies{second, first} : ops::RotaryFrequencies{first, second};
 }
 
 }  // namespace fovea

@@ -15,7 +15,7 @@ namespace fovea {
 
 enum class Rope {
   none,
-  axial,  ///< half of the pairs turn with x, the others with y; fixed frequencies
+  axial,  ///< half of the pairs turn with one axis, the others with the other; fixed frequencies
   mixed,  ///< learned frequencies in both directions, of each block and head
 };
 template <>
@@ -23,10 +23,40 @@ inline constexpr auto kNames<Rope> = std::to_array<Named<Rope>>({{Rope::none, "n
                                                                  {Rope::axial, "axial"},
                                                                  {Rope::mixed, "mixed"}});
 
+/// The coordinates of the n patches along an axis.
+enum class RotaryGrid {
+  index,     ///< 0, 1 ... n - 1
+  centered,  ///< 2 pi times the middles of n equal parts of [-1, 1] (DINOv3)
+};
+template <>
+inline constexpr auto kNames<RotaryGrid> = std::to_array<Named<RotaryGrid>>(
+    {{RotaryGrid::index, "index"}, {RotaryGrid::centered, "centered"}});
+
+/// Which axis comes first, in the pairs of axial and in the parameter of mixed frequencies.
+enum class RotaryIndexing { xy, ij };
+template <>
+inline constexpr auto kNames<RotaryIndexing> =
+    std::to_array<Named<RotaryIndexing>>({{RotaryIndexing::xy, "xy"}, {RotaryIndexing::ij, "ij"}});
+
+/// Where the patches lie, and which channels are pairs. Members have the names of the configuration
+/// keys.
+struct RotaryPlaces {
+  RotaryGrid rope_grid = RotaryGrid::index;
+  double rope_grid_offset = 0;  ///< in patches, added to the indices
+  RotaryIndexing rope_grid_indexing = RotaryIndexing::xy;
+  /// Indices are multiplied by this grid's size over that of the image: all images end where those
+  /// of pretraining did (EVA-02). 0: they are not.
+  std::array<std::int64_t, 2> ref_feat_shape{0, 0};
+  bool rope_rotate_half = false;  ///< pairs are channels p and p + width / 2, not 2 p and 2 p + 1
+
+  [[nodiscard]] bool operator==(const RotaryPlaces&) const = default;
+};
+
 struct RotaryConfig {
   Rope kind = Rope::none;
   /// The slowest of n frequencies of an axis is temperature^-((n - 1) / n).
   double temperature = 0;
+  RotaryPlaces places{};
   std::int64_t depth = 12, heads = 3;
   std::int64_t width = 64;  ///< channels of a head, divisible by 4
 
@@ -36,8 +66,9 @@ struct RotaryConfig {
   }
 };
 
-/// Fills freqs [2, depth, heads, width / 2]: in x and in y. Each head has the frequencies
-/// temperature^(-4 j / width) along an axis of random direction, and again along the one across it.
+/// Fills freqs [2, depth, heads, width / 2]: along the first and the second axis. Each head has the
+/// frequencies temperature^(-4 j / width) along an axis of random direction, and again along the
+/// one across it.
 [[nodiscard]] Init mixed_frequencies(const RotaryConfig& c);
 
 class RotaryEmbedding {
@@ -60,6 +91,10 @@ class RotaryEmbedding {
 
   [[nodiscard]] std::vector<Tensor> tables(GridSize size, DType dtype) const;
   [[nodiscard]] std::vector<Tensor> compute(DType dtype) const;
+  [[nodiscard]] bool x_first() const {
+    return config_.places.rope_grid_indexing == RotaryIndexing::xy;
+  }
+  [[nodiscard]] Tensor coordinates(std::int64_t count, std::int64_t reference) const;
   [[nodiscard]] ops::RotaryFrequencies axial() const;
   [[nodiscard]] ops::RotaryFrequencies mixed(std::int64_t block) const;
 

@@ -54,6 +54,25 @@ TEST_CASE("the files of classifiers with each setting of their families compute 
   CHECK(count > 40);
 }
 
+TEST_CASE("rotary positions are constants of a file") {
+  for (const nlohmann::json& more : std::vector<nlohmann::json>{
+           {{"rope", "axial"}},
+           {{"rope", "mixed"}, {"global_pool", "avg"}},
+           {{"rope", "axial"}, {"rope_rotate_half", true}, {"reg_tokens", 2}},
+           {{"rope", "axial"}, {"attn_type", "eva"}, {"block_fn", "eva"}, {"qkv_fused", false}}}) {
+    CAPTURE(more.dump());
+    nlohmann::json config{{"depth", 2},
+                          {"embed_dim", 24},
+                          {"img_size", {8, 12}},
+                          {"num_classes", 5},
+                          {"num_heads", 3}};
+    config.update(more);
+    const auto model = make_model("vit_tiny_patch4_32", config, 1);
+    CHECK(difference(*model) < 1e-5);
+    CHECK(operators_in(file_of(*model)).contains("Gather"));
+  }
+}
+
 TEST_CASE("opsets before 20 write GELU and the axes of reductions as they had them") {
   for (const char* const form : {"gelu", "gelu_tanh"}) {
     CAPTURE(std::string(form));

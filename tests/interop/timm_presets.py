@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes tests/models/timm_presets.txt: timm_presets.py > tests/models/timm_presets.txt      needs torch and timm
 
-One line per plain ViT and DeiT: its name, its settings, and the number of its parameters with
+One line per plain ViT, DeiT and Eva: its name, its settings, and the number of its parameters with
 1000 classes. PyTorch counts them on its device "meta", which makes no values.
 """
 import json

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every plain ViT and DeiT of timm's: timm_registry.py BUILD_FOLDER [--only PATTERN] [--keep FOLDER]
+"""Every plain ViT, DeiT and Eva of timm's: timm_registry.py BUILD_FOLDER [--only PATTERN] [--keep FOLDER]
 
 Needs torch, timm, safetensors and Pillow; build the target `evaluate` first. For each architecture, timm makes a small
 model of the same kind (two narrow blocks; random values in all parameters) and its own writer makes a hub's folder
@@ -18,7 +18,7 @@ import timm
 import torch
 from PIL import Image
 from safetensors.torch import load_file, save_file
-from timm.models import deit, vision_transformer
+from timm.models import deit, eva, vision_transformer
 from timm.models._hub import save_config_for_hf
 
 from timm_settings import architectures, is_published, recorded
@@ -30,12 +30,18 @@ MEAN, STD = (0.5, 0.25, 0.375), (0.5, 0.25, 0.625)
 
 
 def small_arguments(name):
-    """The least width that is even per head and at least 48. What a size leaves beyond whole patches stays."""
-    arguments = recorded(name)[1]
+    """The least width that is even per head and at least 48; rotary positions divide it by four. What a size leaves
+    beyond whole patches stays."""
+    cls, arguments = recorded(name)
     heads, patch = arguments["num_heads"], arguments.get("patch_size", 16)
-    width = next(heads * part for part in range(2, 49, 2) if heads * part >= 48)
+    step = 4 if cls is eva.Eva else 2
+    width = next(heads * part for part in range(step, 49, step) if heads * part >= 48)
     rest = timm.get_pretrained_cfg(name).input_size[-1] % patch
-    return dict(embed_dim=width, depth=2, num_heads=heads), patch, rest
+    small = dict(embed_dim=width, depth=2, num_heads=heads)
+    kv_heads = arguments.get("num_kv_heads")
+    if kv_heads is not None:  # one block of each kind
+        small["num_kv_heads"] = (max(kv_heads), min(kv_heads))
+    return small, patch, rest
 
 
 def disturb(model):
@@ -81,7 +87,7 @@ def at_size(name, model, arguments, size):
     if getattr(model, "dynamic_img_size", False):
         return model
     other = timm.create_model(name, num_classes=len(CLASSES), img_size=size, **arguments).eval()
-    module = deit if name.startswith("deit") else vision_transformer
+    module = deit if name.startswith("deit") else eva if isinstance(model, eva.Eva) else vision_transformer
     other.load_state_dict(module.checkpoint_filter_fn(dict(model.state_dict()), other))
     return other
 

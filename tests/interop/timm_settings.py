@@ -1,4 +1,4 @@
-"""timm's plain ViT and DeiT architectures as settings of fovea's models. Shared by the scripts timm_*.py.
+"""timm's plain ViT, DeiT and Eva architectures as settings of fovea's models. Shared by the scripts timm_*.py.
 
 timm passes the settings of an architecture to build_model_with_cfg(); recorded() catches them there.
 """
@@ -7,7 +7,7 @@ import inspect
 
 import timm
 import timm.layers
-from timm.models import deit, vision_transformer
+from timm.models import deit, eva, vision_transformer
 from timm.models._registry import model_entrypoint
 
 KEPT_FOR_WEIGHTS = {"pretrained_filter_fn", "pretrained_strict", "feature_cfg", "weight_init"}
@@ -25,7 +25,8 @@ SPELLINGS = {
 
 def architectures():
     """All names, sorted."""
-    return sorted(timm.list_models(module="vision_transformer") + timm.list_models(module="deit"))
+    return sorted(timm.list_models(module="vision_transformer") + timm.list_models(module="deit")
+                  + timm.list_models(module="eva"))
 
 
 def is_published(name):
@@ -42,7 +43,7 @@ def recorded(name):
     def record(cls, variant, pretrained=False, **arguments):
         raise Recorded(cls, arguments)
 
-    originals = [(module, module.build_model_with_cfg) for module in (vision_transformer, deit)]
+    originals = [(module, module.build_model_with_cfg) for module in (vision_transformer, deit, eva)]
     try:
         for module, _ in originals:
             module.build_model_with_cfg = record
@@ -62,9 +63,76 @@ def plain(value):
     return value.__name__ if inspect.isclass(value) else value
 
 
+def image_of(name):
+    """One number, or height and width."""
+    height, width = timm.get_pretrained_cfg(name).input_size[1:]
+    return height if height == width else [height, width]
+
+
+def rotary_settings(value):
+    """Of the rotary positions of an Eva, whose arguments value(key) gives."""
+    if not value("use_rot_pos_emb"):
+        return {}
+    settings = {"rope": "mixed" if value("rope_type") == "mixed" else "axial",
+                "rope_temperature": value("rope_temperature")}
+    if value("rope_type") == "dinov3":
+        settings["rope_grid"] = "centered"
+    if value("rope_grid_indexing") == "ij":
+        settings["rope_grid_indexing"] = "ij"
+    if value("rope_rotate_half"):
+        settings["rope_rotate_half"] = True
+    if value("rope_grid_offset"):
+        settings["rope_grid_offset"] = value("rope_grid_offset")
+    if value("ref_feat_shape"):
+        assert len(set(value("ref_feat_shape"))) == 1
+        settings["ref_feat_shape"] = value("ref_feat_shape")[0]
+    return settings
+
+
+def eva_settings(name, arguments):
+    """fovea's settings of an Eva, without those that every ViT has."""
+    usual = {k: p.default for k, p in inspect.signature(eva.Eva).parameters.items()}
+
+    def value(key):
+        return arguments.get(key, usual[key])
+
+    settings = {"block_fn": "eva_post" if value("use_post_norm") else "eva", "img_size": image_of(name)}
+    for key in ("embed_dim", "depth", "num_heads", "patch_size", "attn_type", "global_pool"):
+        settings[key] = value(key)
+    same = {"mlp_ratio": 4, "qkv_bias": True, "qkv_fused": True, "qk_norm": False, "class_token": True,
+            "no_embed_class": False, "init_values": None, "attn_only_layer_scale": False, "dynamic_img_size": False,
+            "swiglu_align_to": 0, "attn_pool_num_heads": None, "attn_pool_mlp_ratio": None}
+    settings |= {key: value(key) for key, plain_value in same.items() if value(key) != plain_value}
+    renamed = {"num_reg_tokens": "reg_tokens", "scale_mlp": "scale_mlp_norm", "scale_attn_inner": "scale_attn_norm",
+               "use_pre_transformer_norm": "pre_norm"}
+    settings |= {ours: value(theirs) for theirs, ours in renamed.items() if value(theirs)}
+    if value("swiglu_mlp"):
+        settings |= {"mlp_layer": "swiglu" if value("scale_mlp") or value("swiglu_align_to") else "glu",
+                     "act_layer": "silu"}
+    if not value("use_abs_pos_emb"):
+        settings["pos_embed"] = "none"
+    if value("use_post_transformer_norm") is False:
+        settings["final_norm"] = False
+    if value("use_fc_norm") is False and value("global_pool") == "avg":
+        settings["fc_norm"] = False
+    if value("global_pool") == "map":
+        settings["pool_include_prefix"] = True
+    heads = value("num_kv_heads")
+    if heads is not None and set(heads) != {value("num_heads")}:
+        settings["num_kv_heads"] = list(heads)
+    norm = value("norm_layer")
+    if plain(norm) == "RmsNorm":
+        settings["norm_layer"] = "rmsnorm"
+    if isinstance(norm, functools.partial) and norm.keywords["eps"] != 1e-6:
+        settings["norm_eps"] = norm.keywords["eps"]
+    return settings | rotary_settings(value)
+
+
 def settings_of(name):
     """fovea's settings of an architecture, without those that every ViT has."""
     cls, arguments = recorded(name)
+    if cls is eva.Eva:
+        return eva_settings(name, arguments)
     usual = {k: p.default for k, p in inspect.signature(vision_transformer.VisionTransformer).parameters.items()}
     settings = {}
     for key, value in arguments.items():

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Models with other programs' names, loaded by fovea: transformers_models.py BUILD_FOLDER [--keep FOLDER] [--only WORD]
 
-Needs transformers and torchvision; build the target `interop` first. ViT, DeiT, ViT-MAE, DINOv2 and CLIP of Hugging
+Needs transformers and torchvision; build the target `interop` first. ViT, DeiT, ViT-MAE, DINOv2, DINOv3 and CLIP of Hugging
 Face's transformers get random values in every parameter and are saved by save_pretrained(); fovea makes them from the
 folder alone. Their logits are compared, or where there is no head the pooled tokens. Files with the names of
 torchvision, of OpenAI's CLIP and of DINOv2's repository are loaded into a model of given settings; the expected
@@ -85,6 +85,10 @@ def transformers_models():
         yield f"DINOv2, {kind}", t.Dinov2Model(t.Dinov2Config(**DINO_SIZES, use_swiglu_ffn=gate)), pooled
         yield f"DINOv2 with registers, {kind}", t.Dinov2WithRegistersModel(
             t.Dinov2WithRegistersConfig(**DINO_SIZES, num_register_tokens=3, use_swiglu_ffn=gate)), pooled
+    for kind, more in {"MLP": {}, "a gate": dict(use_gated_mlp=True, hidden_act="silu"),
+                       "no biases of attention": dict(query_bias=False, value_bias=False)}.items():
+        yield f"DINOv3, {kind}", t.DINOv3ViTModel(
+            t.DINOv3ViTConfig(**SIZES, num_register_tokens=3, **more)), pooled
     yield "CLIP's image encoder", t.CLIPVisionModel(t.CLIPVisionConfig(**SIZES)), pooled
     yield "CLIP's image encoder with projection", t.CLIPVisionModelWithProjection(
         t.CLIPVisionConfig(**SIZES, projection_dim=20)), lambda model, images: model(images).image_embeds

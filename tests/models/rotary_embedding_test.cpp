@@ -72,7 +72,7 @@ void copy_weights(const Model& from, const Model& to) {
 }  // namespace
 
 TEST_CASE("axial positions turn half of the pairs with x, and the others with y") {
-  const Positions all = positions_of({Rope::axial, 100, 2, 3, 16}, {{3, 4}, 2});
+  const Positions all = positions_of({Rope::axial, 100, {}, 2, 3, 16}, {{3, 4}, 2});
   REQUIRE(all.rotary_tables.size() == 1);
   CHECK(all.rotation.prefix == 2);
   const Tensor table = all.of_block(1).rotation.table;
@@ -89,7 +89,7 @@ TEST_CASE("axial positions turn half of the pairs with x, and the others with y"
 }
 
 TEST_CASE("each block and head has mixed frequencies of its own, of the paper's sizes") {
-  const RotaryConfig config{Rope::mixed, 10, 2, 3, 16};
+  const RotaryConfig config{Rope::mixed, 10, {}, 2, 3, 16};
   ParameterStore store(3, kF64);
   const RotaryEmbedding rope(Scope(store) / "rope", config);
   const Tensor freqs = store.find("rope.freqs");

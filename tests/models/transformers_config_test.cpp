@@ -100,6 +100,22 @@ TEST_CASE("DeiT, ViT-MAE, DINOv2 and CLIP of transformers") {
   CHECK(registers["norm_eps"] == 1e-6);
   CHECK(registers["mlp_ratio"].get<double>() == doctest::Approx(2 * 64 / 24.0));
 
+  json dino3 = sizes("dinov3_vit", "DINOv3ViTModel");
+  dino3.update({{"num_register_tokens", 3}, {"use_gated_mlp", true}, {"rope_theta", 50.0}});
+  const json turned = settings_of(dino3);
+  CHECK(turned["block_fn"] == "eva");
+  CHECK(turned["attn_type"] == "eva");
+  CHECK(turned["mlp_layer"] == "swiglu");
+  CHECK(turned["rope_temperature"] == 50);
+  CHECK(turned["reg_tokens"] == 3);
+  CHECK(turned["norm_eps"] == 1e-5);
+  dino3["key_bias"] = true;
+  CHECK(settings_of(dino3)["attn_type"] == "rope");
+  dino3["value_bias"] = false;
+  CHECK(contains(transformers_error(dino3), "query_bias, key_bias, value_bias: got 1, 1, 0"));
+  CHECK(contains(transformers_error(sizes("dinov3_convnext", "DINOv3ConvNextModel")),
+                 "got dinov3_convnext, a convolutional network, expected a vision transformer"));
+
   const json clip = settings_of(sizes("clip_vision_model", "CLIPVisionModel"));
   CHECK(clip["pre_norm"] == true);
   CHECK(clip["act_layer"] == "quick_gelu");

@@ -381,6 +381,34 @@ TEST_CASE("transformers' DINOv2: layer scale, SwiGLU in one piece or two, regist
   check_same(official_weights(file(true)).tensors, whole);
 }
 
+TEST_CASE("transformers' DINOv3: timm's class Eva with layers apart, with and without a gate") {
+  const auto file = [](bool gated) {
+    const std::string block = "layer.0.";
+    TensorMap theirs{{"embeddings.cls_token", normal_values({1, 1, kWidth}, 1)},
+                     {"embeddings.mask_token", normal_values({1, 1, kWidth}, 2)},
+                     {"embeddings.register_tokens", normal_values({1, gated ? 4 : 0, kWidth}, 3)},
+                     {"embeddings.patch_embeddings.weight", normal_values({kWidth, 3, 4, 4}, 5)},
+                     {block + "layer_scale1.lambda1", normal_values({kWidth}, 6)},
+                     {block + "attention.k_proj.weight", normal_values({kWidth, kWidth}, 7)},
+                     {block + "attention.o_proj.bias", normal_values({kWidth}, 8)},
+                     {block + "mlp.up_proj.weight", normal_values({8, kWidth}, 9)},
+                     {"norm.weight", normal_values({kWidth}, 10)}};
+    if (gated) theirs[block + "mlp.gate_proj.weight"] = normal_values({8, kWidth}, 11);
+    return official_weights(theirs).tensors;
+  };
+  const TensorMap gated = file(true), plain = file(false);
+  for (const char* name :
+       {"cls_token", "reg_token", "patch_embed.proj.weight", "blocks.0.gamma_1",
+        "blocks.0.attn.k_proj.weight", "blocks.0.attn.proj.bias", "blocks.0.mlp.fc1_g.weight",
+        "blocks.0.mlp.fc1_x.weight", "norm.weight"}) {
+    CAPTURE(std::string(name));
+    CHECK(gated.contains(name));
+  }
+  CHECK(gated.size() == 9);
+  CHECK(plain.contains("blocks.0.mlp.fc1.weight"));
+  CHECK(!plain.contains("reg_token"));
+}
+
 TEST_CASE("DeiT III's own names for layer scale") {
   TensorMap expected = vit_state();
   expected["blocks.0.ls1.gamma"] = normal_values({kWidth}, 1);

@@ -10,17 +10,10 @@
 namespace fovea {
 
 std::span<const Translation* const> translations() {
-  static constexpr std::array kAll{&kDetector,
-                                   &kTransformersDinov2,
-                                   &kTransformersVit,
-                                   &kTransformersClip,
-                                   &kTorchvision,
-                                   &kOpenaiClip,
-                                   &kJax,
-                                   &kDiffusersVae,
-                                   &kOlderDiffusersVae,
-                                   &kCompvisVae,
-                                   &kTimm};
+  static constexpr std::array kAll{
+      &kDetector,         &kTransformersDinov2, &kTransformersDinov3, &kTransformersVit,
+      &kTransformersClip, &kTorchvision,        &kOpenaiClip,         &kJax,
+      &kDiffusersVae,     &kOlderDiffusersVae,  &kCompvisVae,         &kTimm};
   return kAll;
 }
 

@@ -30,6 +30,7 @@ extern const Translation kTorchvision;
 extern const Translation kOpenaiClip;
 extern const Translation kTransformersVit;  ///< ViT, DeiT and ViT-MAE
 extern const Translation kTransformersDinov2;
+extern const Translation kTransformersDinov3;
 extern const Translation kTransformersClip;
 extern const Translation kJax;  ///< Google's vision_transformer and big_vision
 extern const Translation kDiffusersVae;
