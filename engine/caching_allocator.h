@@ -17,7 +17,8 @@
 namespace fovea {
 
 /// The memory of one device. `System` has allocate(bytes, held) -> pointer or null (`held`: bytes
-/// allocated from it so far), free(pointer), name() and total(), a type ReuseScope, and kIdleShare.
+/// allocated from it so far), free(pointer), name() and total(), a type ReuseScope, kIdleShare, and
+/// gives_back(scope): whether idle blocks of a scope may be freed when memory is short.
 /// A block freed in one scope is reused only in the same scope. With a kIdleShare of n > 0, idle
 /// blocks hold at most 1/n of the peak when the system is asked for a large block: those idle for
 /// longest are given back, so that images of many sizes do not each keep their own blocks.
@@ -97,7 +98,7 @@ class CachingAllocator {
     if constexpr (System::kIdleShare > 0) limit_idle(static_cast<std::int64_t>(size));
     void* data = system_.allocate(size, stats_.reserved_bytes);
     if (data == nullptr) {
-      drop_cache([](const ReuseScope&) { return true; });
+      drop_cache([this](const ReuseScope& scope) { return system_.gives_back(scope); });
       data = system_.allocate(size, stats_.reserved_bytes);
     }
     if (data == nullptr) {

@@ -13,6 +13,10 @@ namespace fovea {
 void set_copy_current(const Tensor& t);
 /// Makes `copy`, which has t's present values in another dtype, the one that t keeps.
 void keep_copy(const Tensor& t, Tensor copy);
+/// The kept copy if it has t's present values, whatever else refers to it; undefined otherwise.
+[[nodiscard]] Tensor current_copy(const Tensor& t);
+/// Converts the copy that t keeps again, if it has former values.
+void refresh_copy(const Tensor& t);
 /// t in another dtype: the kept copy if it has the present values, else converted, but not kept.
 [[nodiscard]] Tensor converted(const Tensor& t, DType dtype);
 

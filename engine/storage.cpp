@@ -42,6 +42,7 @@ struct CpuMemory {
            static_cast<std::int64_t>(size + total() / kLeft) + granted <= available;
   }
   static void free(void* data) { std::free(data); }
+  static bool gives_back(const ReuseScope& /*scope*/) { return true; }
   static const char* name() { return "the CPU"; }
   static std::size_t total() {
     return static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) *

@@ -80,11 +80,19 @@ void keep_copy(const Tensor& t, Tensor copy) {
   set_copy_current(t);
 }
 
-Tensor converted(const Tensor& t, DType dtype) {
+Tensor current_copy(const Tensor& t) {
   const TensorImpl& impl = *t.impl();
-  const bool is_kept = impl.converted.defined() && impl.converted.dtype() == dtype &&
-                       impl.converted_version == t.version();
-  return is_kept ? impl.converted : t.to(dtype);
+  return impl.converted_version == t.version() ? impl.converted : Tensor();
+}
+
+void refresh_copy(const Tensor& t) {
+  const Tensor& copy = t.impl()->converted;
+  if (copy.defined()) static_cast<void>(t.cached_to(copy.dtype()));
+}
+
+Tensor converted(const Tensor& t, DType dtype) {
+  const Tensor copy = current_copy(t);
+  return copy.defined() && copy.dtype() == dtype ? copy : t.to(dtype);
 }
 
 TensorImpl& Tensor::get() const {

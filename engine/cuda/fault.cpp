@@ -9,6 +9,7 @@
 #include "engine/base/error.h"
 #include "engine/cuda/launch.h"
 #include "engine/cuda/pinned.h"
+#include "engine/cuda/recording.h"
 #include "engine/cuda/runtime.h"
 #include "engine/storage.h"
 
@@ -53,7 +54,13 @@ Fault* fault_to_fill() {
     cuda_check(cudaMemsetAsync(record.memory.data(), 0, sizeof(Fault), current_stream()), "memset");
   }
   record.is_looked_for = true;
+  if (Recording* const recording = Recording::current()) recording->note_fault_record();
   return reinterpret_cast<Fault*>(record.memory.data());
+}
+
+void look_for_fault(int device) {
+  const std::lock_guard lock(mutex);
+  record_of(device).is_looked_for = true;
 }
 
 void throw_fault(int device, cudaStream_t stream) {

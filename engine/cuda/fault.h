@@ -19,6 +19,9 @@ struct Fault {
 /// stream.
 [[nodiscard]] Fault* fault_to_fill();
 
+/// Says that kernels with the device's record have been enqueued again, by a launch of a graph.
+void look_for_fault(int device);
+
 /// Throws the fault found on a device since the last call, if any. Copies the record on `stream`,
 /// which must be ordered after the kernels in question, and waits for it.
 void throw_fault(int device, cudaStream_t stream);

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "engine/caching_allocator.h"
 #include "engine/cuda/environment.h"
 #include "engine/cuda/event.h"
+#include "engine/cuda/recording.h"
 #include "engine/cuda/runtime.h"
 #include "engine/cuda/status.h"
 
@@ -44,6 +46,7 @@ struct DeviceMemory {
   int device = 0;
 
   void* allocate(std::size_t size, std::int64_t /*held*/) const {
+    refuse_in_capture("needs more memory than in the step before");
     void* data = nullptr;
     set_device(device);
     const cudaError_t status = cudaMalloc(&data, size);
@@ -55,6 +58,8 @@ struct DeviceMemory {
     return data;
   }
   void free(void* data) const { cudaFree(data); }
+  /// A graph finds the blocks of its pool again.
+  static bool gives_back(const ReuseScope& scope) { return scope.pool == 0; }
   std::string name() const { return "cuda:" + std::to_string(device); }
   std::size_t total() const { return room_of(device).total; }
 };
@@ -115,13 +120,24 @@ class DeviceBlocks {
     if (known == live.users.end() && stream != live.scope.stream) live.users.push_back(stream);
   }
 
-  /// Releases the scopes for which the condition holds, after waiting for streams that still use
-  /// blocks freed there.
-  template <class Condition>
-  void release_cached(const Condition& is_meant) {
+  /// Releases the idle blocks of the shared pool, after waiting for streams that still use blocks
+  /// freed there.
+  void release_cached() {
     const std::lock_guard lock(mutex_);
     wait_for_users();
-    allocator_.release_cached(is_meant);
+    allocator_.release_cached(DeviceMemory::gives_back);
+  }
+
+  void open_pool(std::uint64_t pool) {
+    const std::lock_guard lock(mutex_);
+    pools_.insert(pool);
+  }
+  /// Releases the pool's idle blocks.
+  void close_pool(std::uint64_t pool) {
+    const std::lock_guard lock(mutex_);
+    wait_for_users();
+    allocator_.release_cached([=](const ReuseScope& scope) { return scope.pool == pool; });
+    pools_.erase(pool);
   }
 
   /// Excludes blocks freed before from the peak, even where another stream still uses them.
@@ -145,8 +161,11 @@ class DeviceBlocks {
     std::vector<Event> marks;
   };
 
+  /// What outlives its pool goes to the shared one.
   void give_back(const Freed& freed) {
-    allocator_.deallocate(freed.data, freed.bytes, freed.scope);
+    ReuseScope scope = freed.scope;
+    if (!pools_.contains(scope.pool)) scope.pool = 0;
+    allocator_.deallocate(freed.data, freed.bytes, scope);
     if (!keeps_blocks()) allocator_.release_cached();
   }
 
@@ -170,6 +189,7 @@ class DeviceBlocks {
   std::mutex mutex_;
   std::unordered_map<void*, Live> live_;
   std::vector<Freed> freed_;
+  std::set<std::uint64_t> pools_;  ///< the PrivatePools that exist
 };
 
 /// Never destroyed: tensors with static lifetime may outlive everything else.
@@ -198,17 +218,14 @@ void also_used_by(void* data, Stream stream) {
 MemoryStats memory_stats(int device) { return blocks_of(device).allocator().stats(); }
 std::int64_t free_memory(int device) { return static_cast<std::int64_t>(room_of(device).free); }
 void reset_peak_memory(int device) { blocks_of(device).reset_peak(); }
-void release_cached_memory(int device) {
-  blocks_of(device).release_cached([](const ReuseScope&) { return true; });
-}
+void release_cached_memory(int device) { blocks_of(device).release_cached(); }
 
 PrivatePool::PrivatePool(int device) : device_(device) {
   static std::atomic<std::uint64_t> pools{0};
   id_ = ++pools;
+  blocks_of(device_).open_pool(id_);
 }
-PrivatePool::~PrivatePool() {
-  blocks_of(device_).release_cached([this](const ReuseScope& scope) { return scope.pool == id_; });
-}
+PrivatePool::~PrivatePool() { blocks_of(device_).close_pool(id_); }
 PrivatePool::Scope::Scope(const PrivatePool& pool) : before_(current_pool) {
   current_pool = pool.id_;
 }

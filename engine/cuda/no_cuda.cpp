@@ -1,8 +1,9 @@
-// The symbols of engine/cuda/runtime.h and kernel_times.h, and an empty table of kernels for a
-// build without CUDA.
+// The symbols of engine/cuda/runtime.h, graph.h and kernel_times.h, and an empty table of kernels
+// for a build without CUDA.
 #include "engine/cuda/runtime.h"
 
 #include "engine/base/error.h"
+#include "engine/cuda/graph.h"
 #include "engine/cuda/kernel_times.h"
 #include "engine/kernels.h"
 
@@ -59,6 +60,15 @@ void HostStage::put(std::size_t, void*, std::size_t) const { fail(kReason); }
 void synchronize(int) { fail(kReason); }
 void drain(int) noexcept {}
 Traffic traffic() { return {}; }
+
+struct Graph::Parts {};
+Graph::Graph(int) { fail(kReason); }
+Graph::~Graph() = default;
+void Graph::rehearse(const std::function<void()>&) { fail(kReason); }
+void Graph::record(const std::function<void()>&) { fail(kReason); }
+bool Graph::is_recorded() const { return false; }
+void Graph::launch() const { fail(kReason); }
+std::string obstacle_to_graphs() { return kReason; }
 
 struct KernelTimes::Launches {};
 KernelTimes::KernelTimes() { fail(kReason); }

@@ -93,6 +93,7 @@ void also_used_by(void* data, Stream stream);
 /// Resets the peak, after waiting for streams that still use freed memory.
 void reset_peak_memory(int device);
 [[nodiscard]] std::int64_t free_memory(int device);
+/// Leaves the memory of PrivatePools alone.
 void release_cached_memory(int device);
 
 /// While its Scope is alive, this thread allocates device memory from a separate pool, which keeps
@@ -100,7 +101,7 @@ void release_cached_memory(int device);
 class PrivatePool {
  public:
   explicit PrivatePool(int device);
-  ~PrivatePool();  ///< waits for the device, then releases the memory
+  ~PrivatePool();  ///< waits for the device, then releases the memory that nothing uses any more
   PrivatePool(const PrivatePool&) = delete;
   PrivatePool& operator=(const PrivatePool&) = delete;
 
@@ -144,7 +145,7 @@ class HostStage {
   class Memory;
   std::unique_ptr<Memory> memory_;
 };
-/// Ordered on both devices' current streams.
+/// Ordered on both devices' current streams. On one device it is no launch of a kernel.
 void copy_device_to_device(void* to, int to_device, const void* from, int from_device,
                            std::size_t bytes);
 /// Blocks the host until all streams of a device are empty.

@@ -5,6 +5,7 @@
 
 #include "engine/cuda/counters.h"
 #include "engine/cuda/event.h"
+#include "engine/cuda/recording.h"
 #include "engine/cuda/runtime.h"
 #include "engine/cuda/status.h"
 
@@ -53,6 +54,7 @@ Stream Stream::current(int device) {
 }
 
 void Stream::synchronize() const {
+  refuse_in_capture("waits for the device");
   ++counters().synchronisations;
   cuda_check(cudaStreamSynchronize(native(*this)), "wait for a stream");
 }

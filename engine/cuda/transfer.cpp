@@ -5,6 +5,7 @@
 #include "engine/cuda/fault.h"
 #include "engine/cuda/launch.h"
 #include "engine/cuda/pinned.h"
+#include "engine/cuda/recording.h"
 #include "engine/cuda/runtime.h"
 #include "engine/cuda/status.h"
 
@@ -30,8 +31,10 @@ Traffic traffic() {
 
 void copy_host_to_device(void* device_data, const void* host, std::size_t bytes, int device) {
   if (bytes == 0) return;
-  ++counters().copies_to_device;
   const cudaStream_t stream = stream_on(device);
+  Recording* const recording = Recording::current();
+  if (recording != nullptr && recording->takes_upload(device_data, host, bytes, stream)) return;
+  ++counters().copies_to_device;
   PinnedMemory::of(device).with(bytes, stream, [&](std::byte* pinned) {
     std::memcpy(pinned, host, bytes);
     cuda_check(cudaMemcpyAsync(device_data, pinned, bytes, cudaMemcpyHostToDevice, stream),
@@ -41,6 +44,7 @@ void copy_host_to_device(void* device_data, const void* host, std::size_t bytes,
 
 void copy_device_to_host(void* host, const void* device_data, std::size_t bytes, int device) {
   if (bytes == 0) return;
+  refuse_in_capture("waits for the device");
   ++counters().copies_to_host;
   const cudaStream_t stream = stream_on(device);
   PinnedMemory::of(device).with(bytes, stream, [&](std::byte* pinned) {
@@ -55,6 +59,11 @@ void copy_device_to_host(void* host, const void* device_data, std::size_t bytes,
 void copy_device_to_device(void* to, int to_device, const void* from, int from_device,
                            std::size_t bytes) {
   if (bytes == 0) return;
+  if (to_device == from_device) {
+    cuda_check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream_on(to_device)),
+               "copy on a device");
+    return;
+  }
   ++counters().copies_between_devices;
   const Stream source = Stream::current(from_device), destination = Stream::current(to_device);
   destination.wait_for(source);
@@ -96,6 +105,7 @@ void HostStage::put(std::size_t offset, void* device_data, std::size_t bytes) co
 }
 
 void synchronize(int device) {
+  refuse_in_capture("waits for the device");
   ++counters().synchronisations;
   set_device(device);
   cuda_check(cudaDeviceSynchronize(), "synchronize");

@@ -141,15 +141,21 @@ void Queues::record(cudaEvent_t event, cudaStream_t stream) {
   add(stream, {nullptr, nullptr, event->mark});
 }
 
-void Queues::wait(cudaStream_t stream, cudaEvent_t event) {
+/// A stream that is captured cannot wait for what is not part of the graph.
+cudaError_t Queues::wait(cudaStream_t stream, cudaEvent_t event) {
   const std::lock_guard lock(mutex);
   if (event->capture != nullptr) {  // the stream joins the capture
     stream->capture = event->capture;
     event->capture->streams.insert(stream);
     stream->last.insert(stream->last.end(), event->nodes.begin(), event->nodes.end());
   } else if (event->mark != nullptr) {
+    if (stream->capture != nullptr) {
+      stream->capture->is_invalid = true;
+      return cudaErrorStreamCaptureIsolation;
+    }
     add(stream, {nullptr, event->mark, nullptr});
   }
+  return cudaSuccess;
 }
 
 void Queues::finish(cudaStream_t stream) {
@@ -247,6 +253,8 @@ cudaError_t Queues::end_capture(cudaStream_t stream, Graph& graph) {
 
 /// Queues the nodes as one operation of the stream, in a random order allowed by their edges.
 void Queues::launch(const Graph& graph, cudaStream_t stream) {
+  const std::lock_guard lock(mutex);
+  ++counts.graphs;
   add(stream, {[this, graph] { return run(graph); }, nullptr, nullptr});
 }
 

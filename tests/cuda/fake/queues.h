@@ -14,6 +14,9 @@
 
 #include "cuda_runtime_api.h"
 
+/// Part of cudaError_t in NVIDIA's header, but returned by the fake device alone.
+inline constexpr auto cudaErrorStreamCaptureIsolation = static_cast<cudaError_t>(905);
+
 namespace fovea::fake {
 
 /// The n-th recording of an event, completed after all earlier work of its stream.
@@ -80,6 +83,7 @@ enum class Pace {
 /// Counts since reset_counts().
 struct Counts {
   std::int64_t launches = 0, products = 0, product_bytes = 0;
+  std::int64_t graphs = 0;  ///< launches of whole graphs; `launches` has those of kernels
   std::int64_t copies_to_device = 0, copies_to_host = 0, copies_between = 0;
   std::int64_t bytes_to_device = 0;
   /// Synchronisations by the host, including copies to pageable memory and frees.
@@ -123,7 +127,7 @@ class Queues {
 
   void add(cudaStream_t stream, Work work);
   void record(cudaEvent_t event, cudaStream_t stream);
-  void wait(cudaStream_t stream, cudaEvent_t event);
+  cudaError_t wait(cudaStream_t stream, cudaEvent_t event);
 
   void finish(cudaStream_t stream);
   void finish(const std::shared_ptr<Mark>& mark);

@@ -169,7 +169,9 @@ const char* cudaGetErrorString(cudaError_t error) {
     case cudaErrorStreamCaptureUnjoined:
       return "capturing stream has unjoined work";
     default:
-      return "an error of the fake device";
+      return error == cudaErrorStreamCaptureIsolation
+                 ? "dependency created on uncaptured work in another stream"
+                 : "an error of the fake device";
   }
 }
 
@@ -199,6 +201,7 @@ cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
 }
 cudaError_t cudaHostAlloc(void** data, std::size_t bytes, unsigned) {
   const std::lock_guard lock(Queues::instance().mutex);
+  if (Queues::instance().spoils_capture()) return result(cudaErrorStreamCaptureUnsupported);
   constexpr std::size_t kPage = 4096;
   *data = std::aligned_alloc(kPage, (bytes + kPage - 1) / kPage * kPage);
   if (*data == nullptr) return result(cudaErrorMemoryAllocation);
@@ -208,6 +211,7 @@ cudaError_t cudaHostAlloc(void** data, std::size_t bytes, unsigned) {
 cudaError_t cudaFreeHost(void* data) {
   Queues& queues = Queues::instance();
   const std::lock_guard lock(queues.mutex);
+  if (queues.spoils_capture()) return result(cudaErrorStreamCaptureUnsupported);
   for (int device = 0; device < device_count(); ++device) queues.finish_device(device);
   if (pinned().erase(data) == 0) return refuse("cudaFreeHost of what was not allocated");
   std::free(data);
@@ -309,8 +313,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
   Queues& queues = Queues::instance();
   const std::lock_guard lock(queues.mutex);
   if (!is_stream(stream)) return refuse(std::string("wait: ") + kNoStream);
-  queues.wait(stream, event);
-  return result(cudaSuccess);
+  return result(queues.wait(stream, event));
 }
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
   *status =
