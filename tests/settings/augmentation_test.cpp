@@ -219,8 +219,10 @@ TEST_CASE("split batches reach the model, the clean images unerased, and are lea
   ModelInfo info;
   info.num_classes = 10;
   const Tensor z = rand_normal({24, 10}, {0, 1}, {1}), y = zeros({24}, {DType::i64, {}});
+  Batch batch;
+  batch.labels = y;
   const ObjectiveOptions& options = classification_of(config).objective;
-  CHECK(Objective(options, info, {.splits = 3})({z, {}}, {y, {}, {}}, z).total.item() ==
+  CHECK(Objective(options, info, {.splits = 3})({z, {}}, batch).total.item() ==
         jsd_loss(z, y, options.smoothing, {3}).item());
 }
 

@@ -104,9 +104,11 @@ TEST_CASE(
   info.num_classes = 3;
   const Datasets data = tiny_data(1);
   const Objective objective(classification_of(config).objective, info, {data.train.get()});
-  const Tensor first = zeros({1}, {DType::i64, {}});
-  const double loss =
-      objective({from_values({1, 3}, logits), {}}, {first, {}, first}, zeros({1})).total.item();
+  Batch batch;
+  batch.images = zeros({1});
+  batch.labels = batch.indices = zeros({1}, {DType::i64, {}});
+  batch = objective.prepared(batch);
+  const double loss = objective({from_values({1, 3}, logits), {}}, batch).total.item();
   double expected = 0;  // softplus(z) - z t
   for (std::size_t k = 0; k < 3; ++k) {
     const double z = logits[k] / 3, t = 1 / (1 + std::exp(-taught[k] / 3));
@@ -122,9 +124,10 @@ TEST_CASE("without a teacher the labels teach both heads' mean, or the class hea
   ObjectiveOptions& options = classification_of(config).objective;
   const Tensor z = from_values({2, 3}, {2, -1, 0.5, 0, 1, 0});
   const Tensor z_d = from_values({2, 3}, {-1, 4, 1, 3, 1, 2});
-  const Targets targets{from_values({2}, {0, 1}, {DType::i64, {}}), {}};
+  Batch batch;
+  batch.labels = from_values({2}, {0, 1}, {DType::i64, {}});
   const auto loss = [&](const ClassifierOutput& output) {
-    return Objective(options, {}, {})(output, targets, zeros({1})).total.item();
+    return Objective(options, {}, {})(output, batch).total.item();
   };
   const double of_mean = loss({(z + z_d) * 0.5, {}}), of_class_head = loss({z, {}});
   CHECK(loss({z, z_d}) == of_mean);

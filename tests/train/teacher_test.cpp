@@ -35,7 +35,9 @@ struct Taught {
     return make_teacher({.checkpoint = file.string()}, student, training);
   }
   std::vector<double> logits(const Teacher& teacher) {
-    return teacher.logits(picture, {}).to_vector();
+    Batch batch;
+    batch.images = picture;
+    return teacher.logits(batch).to_vector();
   }
 };
 

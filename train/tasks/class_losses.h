@@ -12,8 +12,6 @@ namespace fovea {
 struct Targets {
   Tensor labels;  ///< i64 [B]
   Tensor soft;    ///< [B, K], replaces labels for a mixed batch, smoothing included; or undefined
-  /// I64 [B], places of the samples in their data set; used by stored logits only.
-  Tensor indices{};
 };
 
 /// Binary cross-entropy per class, like timm's BinaryCrossEntropy.

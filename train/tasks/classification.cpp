@@ -56,14 +56,14 @@ Classification::Classification(const ClassificationOptions& options, Model& mode
 
 Batch Classification::prepare(Batch batch, const BatchPlace& place) const {
   const bool in_time = options_.mix_epochs == 0 || place.epoch < options_.mix_epochs;
+  batch = objective_.prepared(std::move(batch));
   if (!mixes(options_.mix) || !in_time) return batch;
   Rng rng(seed_, stream_of(kMixStream, static_cast<std::uint64_t>(place.forward)));
   return mix(std::move(batch), options_.mix, rng);
 }
 
 TaskLoss Classification::loss(const Batch& batch, Context& ctx) const {
-  const ClassifierOutput output = model_.forward(batch.images, ctx);
-  return objective_(output, {batch.labels, batch.find("targets"), batch.indices}, batch.images);
+  return objective_(model_.forward(batch.images, ctx), batch);
 }
 
 EvaluationResult Classification::evaluate(const std::shared_ptr<const Dataset>& dataset,

@@ -2,6 +2,7 @@
 #include "train/tasks/objective.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "ops/activation.h"
 #include "ops/arithmetic.h"
@@ -16,12 +17,16 @@ Objective::Objective(const ObjectiveOptions& options, const ModelInfo& student,
   teacher_ = make_teacher(options.teacher, student, training);
 }
 
-TaskLoss Objective::operator()(const ClassifierOutput& student, const Targets& targets,
-                               const Tensor& images) const {
+Batch Objective::prepared(Batch batch) const {
+  return teacher_ == nullptr ? batch : teacher_->prepared(std::move(batch));
+}
+
+TaskLoss Objective::operator()(const ClassifierOutput& student, const Batch& batch) const {
+  const Targets targets{batch.labels, batch.find("targets")};
   if (teacher_ == nullptr) return {base(untaught(student), targets)};
   const Tensor hard = base(student.logits, targets);
   const Tensor learner = student.logits_dist.defined() ? student.logits_dist : student.logits;
-  const Tensor taught = distil(learner, teacher_->logits(images, targets.indices));
+  const Tensor taught = distil(learner, teacher_->logits(batch));
   return {hard * (1 - options_.alpha) + taught * options_.alpha, {hard, taught}};
 }
 

@@ -53,8 +53,9 @@ class Objective {
   /// total = (1 - alpha) base(z, y) + alpha distillation(z_d, z_t); with a teacher these two are
   /// the parts. z_d is the output of the distillation head, or the class head's z if the model has
   /// none. WithoutTeacher describes the loss without a teacher.
-  [[nodiscard]] TaskLoss operator()(const ClassifierOutput& student, const Targets& targets,
-                                    const Tensor& images) const;
+  [[nodiscard]] TaskLoss operator()(const ClassifierOutput& student, const Batch& batch) const;
+  /// The batch with what the teacher needs. Called on the CPU, before the upload.
+  [[nodiscard]] Batch prepared(Batch batch) const;
 
   /// True if it is expected that a parameter gets no gradient: the distillation head, if there is
   /// no teacher.

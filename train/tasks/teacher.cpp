@@ -46,12 +46,12 @@ class ModelTeacher : public Teacher {
   }
 
   [[nodiscard]] Notices notices() const override { return notices_; }
-  [[nodiscard]] Tensor logits(const Tensor& images, const Tensor&) const override {
+  [[nodiscard]] Tensor logits(const Batch& batch) const override {
     const NoGrad no_grad;
     Context ctx;
     ctx.activations = activations_;
     ctx.any_size = any_size_;
-    return classes_.of(model_->forward(images, ctx).logits);
+    return classes_.of(model_->forward(batch.images, ctx).logits);
   }
 
  private:
@@ -80,8 +80,7 @@ class ModelTeacher : public Teacher {
 class StoredTeacher : public Teacher {
  public:
   StoredTeacher(const TeacherOptions& options, const ModelInfo& student,
-                const TrainingSplit& training)
-      : device_(training.run.device) {
+                const TrainingSplit& training) {
     check(training.images != nullptr, "teacher: stored logits need the training images");
     const WantedLogits wanted{*training.images, training.dataset, student.num_classes,
                               training.other_images, training.in_label_order};
@@ -89,13 +88,16 @@ class StoredTeacher : public Teacher {
   }
 
   [[nodiscard]] Notices notices() const override { return notices_; }
-  [[nodiscard]] Tensor logits(const Tensor&, const Tensor& indices) const override {
-    check(indices.defined(), "teacher: the batch does not record which images it contains");
-    return ops::index_select(logits_, 0, indices).to(device_);
+  [[nodiscard]] Batch prepared(Batch batch) const override {
+    check(batch.indices.defined(), "teacher: the batch does not record which images it contains");
+    batch.set(kMember, ops::index_select(logits_, 0, batch.indices));
+    return batch;
   }
+  [[nodiscard]] Tensor logits(const Batch& batch) const override { return batch.at(kMember); }
 
  private:
-  Device device_;
+  static constexpr const char* kMember = "teacher_logits";
+
   Tensor logits_;  ///< f32 [N, K], on the CPU
   Notices notices_;
 };

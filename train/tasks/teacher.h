@@ -6,6 +6,7 @@
 #include <string>
 
 #include "data/dataset.h"
+#include "data/loading/batch.h"
 #include "engine/base/notices.h"
 #include "models/model.h"
 #include "train/loop/training_sizes.h"
@@ -17,8 +18,10 @@ namespace fovea {
 class Teacher {
  public:
   virtual ~Teacher() = default;
-  /// Logits [B, K], without a tape.
-  [[nodiscard]] virtual Tensor logits(const Tensor& images, const Tensor& indices) const = 0;
+  /// The batch with what logits() needs beside its images. Called on the CPU, before the upload.
+  [[nodiscard]] virtual Batch prepared(Batch batch) const { return batch; }
+  /// Logits [B, K] for a prepared batch, without a tape.
+  [[nodiscard]] virtual Tensor logits(const Batch& batch) const = 0;
   /// Messages for the user before a run.
   [[nodiscard]] virtual Notices notices() const { return {}; }
 };
