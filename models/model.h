@@ -65,6 +65,8 @@ class Model {
   /// Completes the gradients of values computed once per step for all batches (OncePerStep). Call
   /// it after the last backward() of a step.
   virtual void finish_backward() {}
+  /// Forgets such values, after a step that failed before finish_backward().
+  virtual void abandon_step() {}
   [[nodiscard]] virtual TokenInfo tokens() const { return {}; }
   /// Runs a probe() of one image of info().img_size and lists the modules in the order in which
   /// they run: normalisations, and all matrix multiplications with their multiply-adds (costs.cpp).

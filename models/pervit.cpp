@@ -144,6 +144,10 @@ void PerViT::finish_backward() {
   for (PerViTBlock& block : blocks_) block.finish_backward();
 }
 
+void PerViT::abandon_step() {
+  for (PerViTBlock& block : blocks_) block.abandon_step();
+}
+
 PositionGate position_gate(const Model& model, std::int64_t block) {
   const std::string norm = "blocks." + std::to_string(block) + ".attn.activation.gn2.";
   return {model.store().find(norm + "weight"), model.store().find(norm + "bias")};

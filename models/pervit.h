@@ -58,6 +58,7 @@ class PerViTBlock {
   /// Runs the block, like Block::operator().
   [[nodiscard]] Tensor operator()(const Tensor& x, Context& ctx);
   void finish_backward() { attn_.finish_backward(); }
+  void abandon_step() { attn_.abandon_step(); }
 
  private:
   [[nodiscard]] Tensor forward(Tensor x, Context& ctx);
@@ -90,6 +91,7 @@ class PerViT : public Classifier {
   /// Position attention holds the distances of one grid.
   [[nodiscard]] bool takes_any_size() const override { return false; }
   void finish_backward() override;
+  void abandon_step() override;
   [[nodiscard]] TokenInfo tokens() const override;
 
  private:

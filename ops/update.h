@@ -28,6 +28,12 @@ struct StepScalars {
   double average_decay = 0;     ///< of UpdateTensors::average
 };
 
+/// The decay of averages: with warm-up at most 1 - t^(-2/3) in step t.
+struct AverageDecay {
+  double decay = 0;
+  bool warms_up = false;
+};
+
 /// The step's scalars in device memory, where the step's kernels read them. A handle: copies refer
 /// to the same memory.
 class UpdateStep {
@@ -39,6 +45,12 @@ class UpdateStep {
   /// Multiplies gradient_scale by min(1, limit / (gradient_scale sqrt(squares) + margin)), which
   /// bounds the norm of gradients with this sum of squares (one f64). The host does not wait.
   void limit_norm(const Tensor& squares, double limit, double margin = 0) const;
+  /// Unless both numbers are finite, the updates and averages with this step write nothing, and
+  /// restore_if_skipped() restores. The host does not learn of it: `skipped` (all three are one
+  /// f64) counts these steps, which it has counted as steps; bias corrections and average_decay are
+  /// for a step that comes after those that count.
+  void skip_unless_finite(const Tensor& loss, const Tensor& squares, const Tensor& skipped,
+                          const AverageDecay& average) const;
   [[nodiscard]] const StepScalars& numbers() const { return numbers_; }  ///< as this handle wrote
   [[nodiscard]] const Tensor& memory() const { return memory_; }         ///< the DeviceScalars
 
@@ -91,6 +103,14 @@ struct Average {
 /// average <- decay average + (1 - decay) value. decay: one f64 on their device, which may be
 /// rewritten between repetitions of a recorded call.
 void average_(std::span<const Average> averages, const Tensor& decay);
+/// The same with the average_decay of the step.
+void average_(std::span<const Average> averages, const UpdateStep& step);
+
+struct Restored {
+  Tensor x, before;  ///< contiguous, of equal shape, dtype and device
+};
+/// x <- before, if the step is skipped.
+void restore_if_skipped(std::span<const Restored> tensors, const UpdateStep& step);
 
 /// The sum of the squares of all elements, as one f64 on the device of the tensors, which have any
 /// float dtypes; added in an order that does not depend on threads. NaN or infinite if an element

@@ -42,4 +42,9 @@ void OncePerStep::finish_backward() {
   leaf_ = leaf_.detach();  // drops the gradient; the value stays valid until a parameter changes
 }
 
+void OncePerStep::abandon() {
+  graph_ = leaf_ = {};
+  computed_from_.clear();
+}
+
 }  // namespace fovea

@@ -23,6 +23,8 @@ class OncePerStep {
 
   [[nodiscard]] Tensor get(const std::function<Tensor()>& compute);
   void finish_backward();
+  /// Forgets the value and its gradients, after a step that failed on its way.
+  void abandon();
 
  private:
   [[nodiscard]] std::vector<std::uint64_t> versions() const;

@@ -51,6 +51,9 @@ class PeripheralAttention {
   void finish_backward() {
     if (position_) position_->finish_backward();
   }
+  void abandon_step() {
+    if (position_) position_->abandon_step();
+  }
 
  private:
   /// v [B, N, D] -> Phi_p v / sum_k Phi_p; all images share the weights.

@@ -77,6 +77,7 @@ class PositionAttention {
   [[nodiscard]] Tensor operator()();
   /// See OncePerStep.
   void finish_backward() { once_.finish_backward(); }
+  void abandon_step() { once_.abandon(); }
 
  private:
   /// One projection and its norm: convolution to `out` channels, instance norm over the keys.

@@ -42,17 +42,17 @@ struct DeviceScalars {
   double first_bias = 1;   ///< 1 - b1^t after t steps
   double second_root = 1;  ///< 1 / sqrt(1 - b2^t)
   double average_decay = 0;
+  double step = 1;   ///< t
+  double skips = 0;  ///< not 0: the updates of this step write nothing
 };
 
-/// The rates of one parameter, relative to the step's lr; if `now` is null, lr_scale is the rate
-/// itself.
+/// The rates of one parameter, relative to the step's lr, unless lr_scale is the rate itself.
 struct StepRates {
   const DeviceScalars* now = nullptr;
   double lr_scale = 1, weight_decay = 0;
+  bool is_relative = true;
 
-  [[nodiscard]] FOVEA_HD double lr() const {
-    return now == nullptr ? lr_scale : now->lr * lr_scale;
-  }
+  [[nodiscard]] FOVEA_HD double lr() const { return is_relative ? now->lr * lr_scale : lr_scale; }
   [[nodiscard]] FOVEA_HD double gradient_scale() const {
     return now == nullptr ? 1 : now->gradient_scale;
   }
@@ -109,16 +109,17 @@ struct MoveCall {
   Follower follower{};
 };
 
-/// average <- keep average + rest (scale value). `scale` is the step's gradient_scale if `now` is
-/// not null, otherwise 1. If `decay` is not null, keep is its value and rest is 1 - decay.
+/// average <- keep average + rest (scale value). `scale` is 1 or, if `scales`, the step's
+/// gradient_scale. If `decay` is not null, keep is its value and rest is 1 - decay.
 struct AverageCall {
   DType dtype = DType::f32;
   std::int64_t count = 0;
   void* average = nullptr;
   const void* value = nullptr;
   double keep = 0, rest = 1;
-  const double* decay = nullptr;  ///< optional decay in device memory
-  const DeviceScalars* now = nullptr;
+  const double* decay = nullptr;       ///< optional decay in device memory
+  const DeviceScalars* now = nullptr;  ///< optional, without `scales`
+  bool scales = false;
 };
 
 /// sums [blocks]: sums of squares over each kUpdateBlock elements of x, which has any float dtype.
@@ -156,6 +157,29 @@ struct LimitCall {
   double limit = 1, margin = 0;
 };
 
+/// Skips the step unless *loss and *squares are finite. *skipped is the number of skipped steps
+/// among the last ones: now->step has counted them, and what depends on t is computed again for t
+/// less that number. Averages with warm-up have at most the decay 1 - t^(-2/3).
+struct JudgeCall {
+  DeviceScalars* now = nullptr;
+  const double* loss = nullptr;
+  const double* squares = nullptr;
+  double* skipped = nullptr;
+  double beta1 = 0, beta2 = 0;
+  double average_decay = 0;
+  bool warms_up = false;
+};
+
+/// x <- before, if the step is skipped. Elements are copied as they are: dtype is f32 or f64, one
+/// of their size.
+struct RestoreCall {
+  DType dtype = DType::f32;
+  std::int64_t count = 0;
+  void* x = nullptr;
+  const void* before = nullptr;
+  const DeviceScalars* now = nullptr;
+};
+
 /// Calls for several tensors, which a GPU makes together in one launch.
 template <class Call>
 using Calls = std::span<const Call>;
@@ -165,10 +189,12 @@ struct UpdateKernels {
   Kernel<Calls<AverageCall>> average;
   Kernel<ClipUnitsCall> clip_units;
   Kernel<ClipValuesCall> clip_values;
+  Kernel<JudgeCall> judge;
   Kernel<Calls<LambCall>> lamb;
   Kernel<LimitCall> limit;
   Kernel<Calls<LionCall>> lion;
   Kernel<Calls<MoveCall>> move;
+  Kernel<Calls<RestoreCall>> restore;
   Kernel<Calls<SgdCall>> sgd;
   Kernel<Calls<SquaresCall>> squares;
 };

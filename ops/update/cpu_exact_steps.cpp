@@ -1,5 +1,7 @@
 // Optimizer steps and moving averages: one pass over memory each. Loop invariants are copied to
 // the stack and pointers are restrict, so that the loops vectorise.
+#include <algorithm>
+
 #include "engine/parallel.h"
 #include "ops/update/cpu.h"
 #include "ops/update/formulas.h"
@@ -55,6 +57,7 @@ void for_blocks(DType dtype, std::int64_t count, const F& f) {
 template <class Call, class F>
 void for_ranges(const Calls<Call>& calls, const F& f) {
   for (const Call& c : calls) {
+    if (detail::is_void(c)) continue;
     const UpdateArrays& a = c.arrays;
     for_blocks(a.dtype, a.count, [&](auto zero, std::int64_t begin, std::int64_t end) {
       const UpdateRange<decltype(zero)> range(a, begin, end);
@@ -129,12 +132,15 @@ void adamw(const Calls<AdamWCall>& calls) {
 /// Nothing follows: p changes later, in move().
 void lamb(const Calls<LambCall>& calls) {
   for (const LambCall& c : calls) {
+    if (detail::is_void(c)) continue;
     for_blocks(c.arrays.dtype, c.arrays.count,
                [&](auto zero, std::int64_t begin, std::int64_t end) {
                  lamb_block<decltype(zero)>(c, {c.arrays, begin, end});
                });
   }
 }
+
+void judge(const JudgeCall& c) { detail::judge(c); }
 
 void limit(const LimitCall& c) { c.now->gradient_scale = detail::limited(c); }
 
@@ -163,6 +169,14 @@ void move(const MoveCall& c) {
   });
 }
 
+void restore(const RestoreCall& c) {
+  for_blocks(c.dtype, c.count, [&](auto zero, std::int64_t begin, std::int64_t end) {
+    using T = decltype(zero);
+    const T* const before = static_cast<const T*>(c.before);
+    std::copy(before + begin, before + end, static_cast<T*>(c.x) + begin);
+  });
+}
+
 void average(const AverageCall& c) {
   for_blocks(c.dtype, c.count, [&](auto zero, std::int64_t begin, std::int64_t end) {
     using T = decltype(zero);
@@ -175,7 +189,9 @@ void average(const AverageCall& c) {
 
 template <class Call, void (*one)(const Call&)>
 void each(const Calls<Call>& calls) {
-  for (const Call& call : calls) one(call);
+  for (const Call& call : calls) {
+    if (!detail::is_void(call)) one(call);
+  }
 }
 
 }  // namespace
@@ -184,10 +200,12 @@ extern const UpdateKernels update_kernels{.adamw = adamw,
                                           .average = each<AverageCall, average>,
                                           .clip_units = update::clip_units,
                                           .clip_values = update::clip_values,
+                                          .judge = judge,
                                           .lamb = lamb,
                                           .limit = limit,
                                           .lion = lion,
                                           .move = each<MoveCall, move>,
+                                          .restore = each<RestoreCall, restore>,
                                           .sgd = sgd,
                                           .squares = update::squares};
 

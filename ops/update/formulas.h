@@ -11,6 +11,29 @@ FOVEA_HD inline double kept(const StepRates& rates, double keep = 1) {
   return keep - rates.lr() * rates.weight_decay;
 }
 
+/// Whether a call writes nothing in this step.
+template <class Call>
+FOVEA_HD inline bool is_void(const Call& c) {
+  if constexpr (requires { c.rates; }) {
+    return c.rates.now != nullptr && c.rates.now->skips != 0;
+  } else {
+    return c.now != nullptr && c.now->skips != 0;
+  }
+}
+FOVEA_HD inline bool is_void(const RestoreCall& c) { return c.now->skips == 0; }
+
+FOVEA_HD inline void judge(const JudgeCall& c) {
+  const double t = c.now->step - *c.skipped;
+  c.now->first_bias = 1 - math::pow(c.beta1, t);
+  c.now->second_root = 1 / math::sqrt(1 - math::pow(c.beta2, t));
+  const double most = 1 - math::pow(t, -2.0 / 3);
+  c.now->average_decay = c.warms_up ? math::min(c.average_decay, most) : c.average_decay;
+  // x - x is NaN for an infinity and for NaN.
+  const bool counts = *c.loss - *c.loss == 0 && *c.squares - *c.squares == 0;
+  c.now->skips = counts ? 0 : 1;
+  *c.skipped += c.now->skips;
+}
+
 /// The gradients' scale after a LimitCall; not changed by a norm that is NaN.
 FOVEA_HD inline double limited(const LimitCall& c) {
   const double scale = c.now->gradient_scale;
@@ -40,7 +63,7 @@ struct AverageStep {
   FOVEA_HD explicit AverageStep(const AverageCall& c)
       : keep(static_cast<T>(c.decay == nullptr ? c.keep : *c.decay)),
         rest(static_cast<T>(c.decay == nullptr ? c.rest : 1 - *c.decay)),
-        scale(static_cast<T>(c.now == nullptr ? 1 : c.now->gradient_scale)) {}
+        scale(static_cast<T>(c.scales ? c.now->gradient_scale : 1)) {}
 
   FOVEA_HD T operator()(T average, T value) const {
     return keep * average + rest * (value * scale);

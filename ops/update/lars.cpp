@@ -36,14 +36,15 @@ void lars_(Updates updates, const LarsOptions& options) {
                     .value = arrays.g,
                     .keep = adapts ? rates.weight_decay : 0,
                     .rest = 1,
-                    .now = step.now});
+                    .now = step.now,
+                    .scales = true});
     squares.push_back({arrays.dtype, arrays.count, arrays.p, parts});
     squares.push_back({arrays.dtype, arrays.count, u.raw(), parts + blocks});
     to_moment.push_back({.dtype = arrays.dtype,
                          .count = arrays.count,
                          .p = arrays.m,
                          .u = u.raw(),
-                         .rates = {.lr_scale = -1},
+                         .rates = {.now = step.now, .lr_scale = -1, .is_relative = false},
                          .keep = options.momentum,
                          .squares = adapts ? parts : nullptr,
                          .trust = options.trust});

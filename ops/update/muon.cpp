@@ -64,7 +64,8 @@ void muon_(Updates updates, const MuonOptions& options) {
                            .value = arrays.g,
                            .keep = options.momentum,
                            .rest = 1 - options.momentum,
-                           .now = rates.now};
+                           .now = rates.now,
+                           .scales = true};
       });
   run.average(momenta);
   std::vector<Tensor> directions;

@@ -1,5 +1,6 @@
 // Optimizer steps, moving averages and clipping on CUDA, of all tensors in one launch. Sums of
 // squares use the same blocks as on the CPU; one thread block adds each in a fixed order.
+#include <type_traits>
 #include <vector>
 
 #include "engine/cuda/call_list.cuh"
@@ -42,6 +43,9 @@ template <class Step, class Call>
 __global__ void each_kernel(const __grid_constant__ SharedParameter<CallList<Call>> list) {
   const int index = list->call_of(blockIdx.x);
   const Call& call = list->calls[index];
+  if constexpr (!std::is_same_v<Call, LambCall>) {  // whose directions are read in any case
+    if (detail::is_void(call)) return;
+  }
   const Step step(call);
   const std::int64_t begin = static_cast<std::int64_t>(blockIdx.x - list->starts[index]) * kChunk;
   const std::int64_t count = SizeOf{}(call).count;
@@ -147,12 +151,14 @@ struct LambElement {
   detail::AdamStep<T> adam;
   T decay;
   T* u;
+  bool keeps_moments;
 
   __device__ explicit LambElement(const LambCall& c)
       : at(c.arrays),
         adam(c.adam, *c.rates.now, 1),
         decay(static_cast<T>(c.rates.weight_decay)),
-        u(static_cast<T*>(c.u)) {}
+        u(static_cast<T*>(c.u)),
+        keeps_moments(detail::is_void(c)) {}
   [[nodiscard]] __device__ bool is_aligned() const { return at.is_aligned() && are_aligned({u}); }
 
   template <int N>
@@ -164,6 +170,7 @@ struct LambElement {
       direction.v[k] = adam(g.v[k], m.v[k], v.v[k]) + decay * p.v[k];
     }
     direction.store(u + i);
+    if (keeps_moments) return;
     m.store(at.m + i);
     v.store(at.v + i);
   }
@@ -238,6 +245,21 @@ struct AverageElement {
 };
 
 template <class T>
+struct RestoreElement {
+  T* x;
+  const T* before;
+
+  __device__ explicit RestoreElement(const RestoreCall& c)
+      : x(static_cast<T*>(c.x)), before(static_cast<const T*>(c.before)) {}
+  [[nodiscard]] __device__ bool is_aligned() const { return are_aligned({x, before}); }
+
+  template <int N>
+  __device__ void update(std::int64_t i) const {
+    Items<N, T>::load(before + i).store(x + i);
+  }
+};
+
+template <class T>
 __global__ void clip_values_kernel(ClipValuesCall c) {
   auto* const g = static_cast<T*>(c.g);
   const T bound = static_cast<T>(c.limit);
@@ -272,6 +294,8 @@ __global__ void squares_kernel(
   if (threadIdx.x == 0) c.sums[block] = sum;
 }
 
+__global__ void judge_kernel(JudgeCall c) { detail::judge(c); }
+
 __global__ void limit_kernel(LimitCall c) { c.now->gradient_scale = detail::limited(c); }
 
 /// One thread block per unit.
@@ -293,6 +317,7 @@ inline void adamw(const Calls<AdamWCall>& calls) { for_each_element<AdamWElement
 inline void average(const Calls<AverageCall>& calls) { for_each_element<AverageElement>(calls); }
 inline void lion(const Calls<LionCall>& calls) { for_each_element<LionElement>(calls); }
 inline void move(const Calls<MoveCall>& calls) { for_each_element<MoveElement>(calls); }
+inline void restore(const Calls<RestoreCall>& calls) { for_each_element<RestoreElement>(calls); }
 inline void sgd(const Calls<SgdCall>& calls) { for_each_element<SgdElement>(calls); }
 
 inline void squares(const Calls<SquaresCall>& calls) {
@@ -319,6 +344,8 @@ inline void lamb(const Calls<LambCall>& calls) {
   squares(sums);
 }
 
+inline void judge(const JudgeCall& c) { launch(current_stream(), judge_kernel, 1, 1, 0, c); }
+
 inline void limit(const LimitCall& c) { launch(current_stream(), limit_kernel, 1, 1, 0, c); }
 
 inline void clip_values(const ClipValuesCall& c) {
@@ -341,10 +368,12 @@ extern const UpdateKernels update_kernels{.adamw = adamw,
                                           .average = average,
                                           .clip_units = clip_units,
                                           .clip_values = clip_values,
+                                          .judge = judge,
                                           .lamb = lamb,
                                           .limit = limit,
                                           .lion = lion,
                                           .move = move,
+                                          .restore = restore,
                                           .sgd = sgd,
                                           .squares = squares};
 

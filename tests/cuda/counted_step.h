@@ -68,6 +68,7 @@ inline TrainConfig counted_config(const std::string& model, std::int64_t blocks)
   c.model.drop_path = 0;
   c.images.loader.batch_size = kPictures;
   c.loop.log_interval = 100;
+  c.step.graph = false;  // one launch of a graph is like any other
   c.run.device = parse_device("cuda");
   c.run.precision = DType::bf16;
   c.step.clip.limit = 1;

@@ -12,6 +12,7 @@
 #include "engine/cuda/runtime.h"
 #include "engine/storage.h"
 #include "models/registry.h"
+#include "tests/cuda/fake/queues.h"
 #include "tests/cuda/seeds.h"
 #include "tests/cuda/short_run.h"
 #include "tests/support/temporary_folder.h"
@@ -173,6 +174,29 @@ TEST_CASE("a family goes on where it was stopped on the other device") {
       }
       check_close(losses, whole, 1e-5);
     }
+  }
+  CHECK(take_findings().empty());
+}
+
+TEST_CASE("repeated steps of every family have the bits of steps op by op") {
+  for (const Family& family : chosen_families()) {
+    CAPTURE(std::string(family.model));
+    const auto bits_after_six = [&](bool graph, std::uint64_t seed) {
+      use_seed(seed);
+      TrainConfig config = config_of(family, "cuda", DType::bf16);
+      config.loop.max_steps = 6;
+      config.step.graph = graph;
+      Trainer trainer = make_trainer(config);
+      std::vector<std::string> notices;
+      TrainWatch watch;
+      watch.on_notice = [&](const std::string& text) { notices.push_back(text); };
+      const std::int64_t before = fake::Queues::instance().counts.graphs;
+      CHECK_FALSE(trainer.fit(watch));
+      CHECK(notices == std::vector<std::string>());
+      CHECK(fake::Queues::instance().counts.graphs - before == (graph ? 3 : 0));
+      return bits_of(trainer);
+    };
+    CHECK(bits_after_six(true, 1) == bits_after_six(false, 2));
   }
   CHECK(take_findings().empty());
 }

@@ -154,6 +154,7 @@ TEST_CASE("the host waits for the device when a loss is shown, and not between")
     return waits.back() - waits.front();
   };
   CHECK(waits_of([](TrainConfig&) {}) == 0);
+  CHECK(waits_of([](TrainConfig& c) { c.step.graph = false; }) == 0);
   CHECK(waits_of([](TrainConfig& c) { c.step.clip.limit = 0.05; }) == 0);
   CHECK(waits_of([](TrainConfig& c) { c.step.optimizer.kind = OptimizerKind::lamb; }) == 0);
   CHECK(waits_of([](TrainConfig& c) {
@@ -162,7 +163,8 @@ TEST_CASE("the host waits for the device when a loss is shown, and not between")
           c.model.settings["embed_dim"] = "8";
           c.step.optimizer.kind = OptimizerKind::muon;
         }) == 0);
-  CHECK(waits_of([](TrainConfig& c) { c.step.guard.skip_nonfinite = true; }) > 0);
+  CHECK(waits_of([](TrainConfig& c) { c.step.guard.skip_nonfinite = true; }) == 0);
+  CHECK(waits_of([](TrainConfig& c) { c.step.guard.zscore = 6; }) > 0);
 }
 
 TEST_CASE("an evaluation waits for the device once for each batch") {

@@ -12,11 +12,11 @@ namespace {
 
 /// A model's store with a parameter and a running statistic.
 struct Gated {
-  explicit Gated(GuardOptions options = {}, bool at_once = true)
+  explicit Gated(GuardOptions options = {}, StepGate::Reads reads = StepGate::Reads::at_once)
       : store(1, {}),
         weight(Scope(store).param("weight", {2}, constant(1))),
         mean(Scope(store).buffer("mean", {2}, constant(0))),
-        gate(options, store, at_once) {}
+        gate(options, store, reads) {}
 
   /// A step of one batch with this loss, whose gradients have the norm `norm`.
   std::string step(double loss, double norm = 1) {
@@ -92,7 +92,7 @@ TEST_CASE("without --skip-nonfinite a bad step stops the run and names the param
 }
 
 TEST_CASE("numbers that a device still computes are read later, and an error names their step") {
-  Gated f({}, /*at_once=*/false);
+  Gated f({}, StepGate::Reads::later);
   CHECK(f.step(1).empty());
   CHECK(f.step(NAN).empty());
   CHECK(f.admitted);  // nobody has looked
@@ -105,8 +105,23 @@ TEST_CASE("numbers that a device still computes are read later, and an error nam
 }
 
 TEST_CASE("a guard that may skip reads at once on every device") {
-  Gated f(skipping(), /*at_once=*/false);
+  Gated f(skipping(), StepGate::Reads::later);
   CHECK(f.step(NAN) == "the loss is nan");
+}
+
+TEST_CASE("steps that a device has skipped are found when they are read") {
+  Gated f(skipping(), StepGate::Reads::skipped_by_device);
+  for (const double loss : {1.0, NAN, 3.0}) CHECK(f.step(loss).empty());
+  CHECK(f.step(5, INFINITY).empty());
+  CHECK(f.progress.guard.skipped == 0);
+  CHECK(f.gate.read_back(f.progress) == 2);
+  CHECK(f.progress.guard.skipped == 2);
+  CHECK(f.progress.guard.in_row == 1);
+  CHECK(f.progress.epoch.total == 4 * (1 + 3 + 5));
+  CHECK(f.gate.take_notices() ==
+        std::vector<std::string>{"step 1 skipped: the loss is nan (1 so far)",
+                                 "step 3 skipped: the gradient norm is inf (2 so far)"});
+  CHECK(f.gate.take_notices().empty());
 }
 
 }  // namespace fovea

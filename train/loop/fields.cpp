@@ -59,6 +59,8 @@ void add_fields(Fields& fields, StepOptions& options) {
              {0.1, 1e6});
   run.number("max-skipped", &options.guard.most_in_row,
              "maximum number of steps skipped in a row; one more stops the run", {0, kMaxCount});
+  run.once("no-graph", opposite(&options.graph),
+           "on a GPU, run all steps op by op instead of repeating one as a CUDA graph");
   run.add("detect-anomaly", &options.detect_anomaly,
           "stop at the first NaN and report the op that produced it");
 }

@@ -8,6 +8,11 @@
 #include "engine/base/text.h"
 
 namespace fovea {
+
+std::string skip_notice(std::int64_t step, const std::string& reason, const GuardState& state) {
+  return concat("step ", step, " skipped: ", reason, " (", state.skipped, " so far)");
+}
+
 double z_score(double loss, const std::vector<double>& losses) {
   const auto count = static_cast<double>(losses.size());
   double sum = 0, squares = 0;
@@ -18,13 +23,20 @@ double z_score(double loss, const std::vector<double>& losses) {
   return (loss - mean) / std::max(deviation, 1e-12);
 }
 
+namespace {
+
+/// "nan" or "inf": a NaN's sign, which depends on the device, is left out.
+std::string text_of(double x) { return std::isnan(x) ? "nan" : concat(x); }
+
+}  // namespace
+
 std::string StepGuard::skip_reason(double loss, double gradient_norm,
                                    const GuardState& state) const {
   if (!std::isfinite(loss)) {  // without --skip-nonfinite it stops the run, spike or not
-    return options_.skip_nonfinite ? concat("the loss is ", loss) : std::string();
+    return options_.skip_nonfinite ? "the loss is " + text_of(loss) : std::string();
   }
   if (options_.skip_nonfinite && !std::isfinite(gradient_norm)) {
-    return concat("the gradient norm is ", gradient_norm);
+    return "the gradient norm is " + text_of(gradient_norm);
   }
   if (!options_.zscore || state.losses.size() < kFewest) return {};
   const double z = z_score(loss, state.losses);

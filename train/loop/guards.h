@@ -38,6 +38,10 @@ class StepGuard {
   GuardOptions options_;
 };
 
+/// "step 3 skipped: the loss is nan (1 so far)", for the user.
+[[nodiscard]] std::string skip_notice(std::int64_t step, const std::string& reason,
+                                      const GuardState& state);
+
 /// Number of standard deviations by which `loss` exceeds the mean of `losses` (at least two). The
 /// deviation counts as at least a thousandth of the mean.
 [[nodiscard]] double z_score(double loss, const std::vector<double>& losses);

@@ -14,10 +14,11 @@ namespace {
 // Distinguishes the model's random stream from the loader's and the task's.
 constexpr std::uint64_t kModelStream = 0x6D6F64656C;  // "model"
 
-/// Whether losses are read before the update: on the CPU, where deferring has no benefit, and if
-/// other processes have to know them.
-bool reads_at_once(const Model& model, const Exchange& exchange) {
-  return model.device().is_cpu() || exchange.has_other_processes();
+/// Losses are read before the update on the CPU, where deferring has no benefit, and if other
+/// processes have to know them.
+StepGate::Reads reads_of(const Model& model, const Exchange& exchange, bool device_skips) {
+  if (model.device().is_cpu() || exchange.has_other_processes()) return StepGate::Reads::at_once;
+  return device_skips ? StepGate::Reads::skipped_by_device : StepGate::Reads::later;
 }
 
 std::unique_ptr<Ema> make_ema(const EmaOptions& options, const ParameterStore& store) {
@@ -36,9 +37,11 @@ TrainStep::TrainStep(const StepOptions& options, const RunContext& run, Model& m
       optimizer_(model.store(), options.optimizer),
       ema_(make_ema(options.ema, model.store())),
       exchange_(make_exchange({model.store(), *task_, optimizer_, options_.clip, times_}, part)),
-      gate_(options.guard, model.store(), reads_at_once(model, *exchange_)) {}
+      repeater_(make_repeater()),
+      gate_(options.guard, model.store(), reads_of(model, *exchange_, repeater_ != nullptr)) {}
 
 std::string TrainStep::run(BatchSource& source, std::int64_t count, double lr, Progress& progress) {
+  if (repeater_ != nullptr) return run_on_device(source, count, lr, progress);
   const DetectAnomaly detect(options_.detect_anomaly);
   model_.store().zero_grad();
   gate_.begin(progress.step, count * exchange_->shards().mine());
@@ -106,6 +109,7 @@ TaskLoss TrainStep::forward(const Batch& batch, std::int64_t number) {
   ctx.any_size = options_.any_size;
   ctx.seed = seed_;
   ctx.step = static_cast<std::uint64_t>(number);
+  ctx.step_number = number_in_memory(number);
   return task_->loss(batch, ctx);
 }
 

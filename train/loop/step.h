@@ -18,6 +18,7 @@
 namespace fovea {
 
 struct RunContext;
+class StepRepeater;
 
 struct EmaOptions {
   bool keep = false;  ///< keep averages of the weights
@@ -33,6 +34,8 @@ struct StepOptions {
   bool recompute_blocks = false;  ///< Context::recompute_blocks
   bool any_size = false;          ///< accept images of another size than the model's
   bool detect_anomaly = false;
+  bool graph = true;         ///< repeat steps as a CUDA graph, see step_repeater.h
+  bool is_profiled = false;  ///< each op is measured
 };
 
 class TrainStep {
@@ -49,7 +52,13 @@ class TrainStep {
   /// gradient is not finite, unless such steps are skipped. On the CPU, and if an update depends on
   /// these numbers, run() does this itself; otherwise nothing waits for the device before this
   /// call.
-  void read_back(Progress& progress) { gate_.read_back(progress); }
+  void read_back(Progress& progress);
+
+  /// Messages for the user before a run, and since the last step.
+  [[nodiscard]] Notices notices() const;
+  [[nodiscard]] std::vector<std::string> take_notices();
+  /// Frees the memory of a recorded step, if there is one, and says whether there was.
+  [[nodiscard]] bool gives_up_recording();
 
   [[nodiscard]] const Task& task() const { return *task_; }
   /// Whether a loader of these images should leave pixels raw, which the step finishes on a GPU.
@@ -65,19 +74,22 @@ class TrainStep {
   [[nodiscard]] Exchange::Tensors averages(bool everywhere) const;
   /// Gradient norm of the last step that was read back.
   [[nodiscard]] double gradient_norm() const { return gate_.gradient_norm(); }
-  [[nodiscard]] std::int64_t images() const {
-    return images_;
-  }  ///< of the last step, skipped or not
+  /// Of the last step, skipped or not.
+  [[nodiscard]] std::int64_t images() const { return images_; }
   /// Time spent so far, by stage, and the products computed.
   [[nodiscard]] StageTimes& times() { return times_; }
 
  private:
+  std::string run_on_device(BatchSource& source, std::int64_t count, double lr, Progress& progress);
   void pass_batches(BatchSource& source, std::int64_t count, std::int64_t done);
   [[nodiscard]] Batch next_batch(BatchSource& source);
   [[nodiscard]] TaskLoss forward(const Batch& batch, std::int64_t number);
   void backward(const TaskLoss& loss, double weight);
   void finish_backward();
   [[nodiscard]] Tensor measure_gradients(double scale);
+  [[nodiscard]] std::string obstacle_to_recording() const;
+  [[nodiscard]] std::shared_ptr<StepRepeater> make_repeater();
+  [[nodiscard]] StepNumber number_in_memory(std::int64_t forward) const;
 
   StepOptions options_;
   std::uint64_t seed_;
@@ -88,6 +100,7 @@ class TrainStep {
   Optimizer optimizer_;
   std::unique_ptr<Ema> ema_;
   std::unique_ptr<Exchange> exchange_;
+  std::shared_ptr<StepRepeater> repeater_;  ///< null if the host takes part in each step
   StepGate gate_;
   std::int64_t images_ = 0;
 };

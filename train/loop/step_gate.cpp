@@ -29,15 +29,18 @@ void require_finite_gradients(double norm, const std::string& of, const Paramete
 
 }  // namespace
 
-StepGate::StepGate(const GuardOptions& options, const ParameterStore& store, bool at_once)
-    : guard_(options), store_(store), numbers_(at_once || guard_.may_skip()) {}
+StepGate::StepGate(const GuardOptions& options, const ParameterStore& store, Reads reads)
+    : guard_(options),
+      device_skips_(reads == Reads::skipped_by_device),
+      store_(store),
+      numbers_(reads == Reads::at_once || (guard_.may_skip() && !device_skips_)) {}
 
 /// A forward pass updates running statistics immediately: a NaN would stay in them forever. After
 /// the first pass of several, the next batch may be missing.
 void StepGate::begin(std::int64_t step, std::int64_t forwards) {
   numbers_.begin(step);
   buffers_before_.clear();
-  if (!guard_.may_skip() && forwards == 1) return;
+  if ((!guard_.may_skip() || device_skips_) && forwards == 1) return;
   for (const Parameter& buffer : store_.buffers()) {
     buffers_before_.push_back(buffer.tensor.detach().clone());
   }
@@ -67,7 +70,18 @@ std::string StepGate::skip_reason(Progress& progress) {
   return reason;
 }
 
-void StepGate::read_back(Progress& progress) {
+/// Repeats the device's decision.
+bool StepGate::was_skipped(StepResults& step, Progress& progress) {
+  const std::string reason = guard_.skip_reason(step.loss(), step.gradient_norm(), progress.guard);
+  if (reason.empty()) return false;
+  step.add_losses(progress);
+  guard_.skip(reason, progress.guard);
+  notices_.push_back(skip_notice(step.step(), reason, progress.guard));
+  return true;
+}
+
+std::int64_t StepGate::read_back(Progress& progress) {
+  std::int64_t skipped = 0;
   std::vector<StepResults> unread = numbers_.take();
   for (StepResults& step : unread) {
     const bool has_gradients = &step == &unread.back();  // those of earlier steps are gone
@@ -75,11 +89,16 @@ void StepGate::read_back(Progress& progress) {
         step.step() == progress.step ? "" : " of step " + std::to_string(step.step());
     const double loss = step.loss();
     gradient_norm_ = step.gradient_norm();
+    if (device_skips_ && was_skipped(step, progress)) {
+      ++skipped;
+      continue;
+    }
     require_finite(loss, of);
     require_finite_gradients(gradient_norm_, of, has_gradients ? &store_ : nullptr);
     step.add_losses(progress);
     guard_.record(loss, progress.guard);
   }
+  return skipped;
 }
 
 std::optional<double> StepGate::known_norm() const {

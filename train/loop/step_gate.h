@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "models/scope.h"
@@ -15,10 +16,12 @@ namespace fovea {
 
 class StepGate {
  public:
-  /// `at_once`: the numbers of each step are read before its update. Otherwise the host does not
-  /// wait for the device until read_back(), unless a guard has to decide before the update.
+  /// When the numbers of a step are read: before its update; or later, in read_back(), unless a
+  /// guard has to decide before the update. A device that skips steps decides itself which are not
+  /// finite, and read_back() finds out.
+  enum class Reads { at_once, later, skipped_by_device };
   /// `store` must outlive the object.
-  StepGate(const GuardOptions& options, const ParameterStore& store, bool at_once);
+  StepGate(const GuardOptions& options, const ParameterStore& store, Reads reads);
 
   /// Begins a step of `forwards` forward passes; `step` is Progress::step. Keeps the running
   /// statistics if they may have to be restored.
@@ -37,8 +40,11 @@ class StepGate {
   /// device.
   [[nodiscard]] std::string skip_reason(Progress& progress);
   /// Adds the losses of the steps since the last call to progress.epoch and .interval. Throws if a
-  /// loss or a gradient is not finite.
-  void read_back(Progress& progress);
+  /// loss or a gradient is not finite, unless the device has skipped the step. Returns how many it
+  /// has skipped.
+  std::int64_t read_back(Progress& progress);
+  /// Messages about these steps since the last call.
+  [[nodiscard]] std::vector<std::string> take_notices() { return std::exchange(notices_, {}); }
 
   /// Gradient norm of the last step that was read.
   [[nodiscard]] double gradient_norm() const { return gradient_norm_; }
@@ -47,12 +53,15 @@ class StepGate {
 
  private:
   void restore_buffers() const;
+  [[nodiscard]] bool was_skipped(StepResults& step, Progress& progress);
 
   StepGuard guard_;
+  bool device_skips_;
   const ParameterStore& store_;
   DeferredResults numbers_;
   std::vector<Tensor> buffers_before_;  ///< running statistics before the step
   double gradient_norm_ = 0;
+  std::vector<std::string> notices_;
 };
 
 }  // namespace fovea

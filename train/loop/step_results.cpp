@@ -6,9 +6,21 @@
 
 #include "engine/autograd.h"
 #include "engine/comm/communicator.h"
+#include "engine/fixed_place.h"
+#include "ops/arithmetic.h"
 #include "ops/view.h"
 
 namespace fovea {
+namespace {
+
+Tensor copy_of(const Tensor& x) {
+  if (!x.defined()) return {};
+  const Tensor copy = place_for(x);
+  put_into(copy, x);
+  return copy;
+}
+
+}  // namespace
 
 BatchLoss::BatchLoss(const TaskLoss& loss, std::int64_t samples, double weight)
     : samples_(samples), weight_(weight) {
@@ -37,12 +49,23 @@ BatchLoss BatchLoss::from(std::span<const double> numbers) {
   return loss;
 }
 
+BatchLoss BatchLoss::copied() const {
+  BatchLoss copy = *this;
+  copy.on_device_ = copy_of(on_device_);
+  return copy;
+}
+
 double BatchLoss::total() {
   if (!on_device_.defined()) return total_;
   const std::vector<double> values = std::exchange(on_device_, {}).to(Device{}).to_vector();
   total_ = values.front();
   parts_.assign(values.begin() + 1, values.end());
   return total_;
+}
+
+Tensor BatchLoss::total_on_device() const {
+  const NoGrad no_grad;
+  return ops::slice(on_device_, 0, 0, 1).to(DType::f64);
 }
 
 void BatchLoss::add_to(Progress& progress) {
@@ -62,6 +85,21 @@ double StepResults::loss() {
     weights += batch.weight();
   }
   return sum / weights;
+}
+
+StepResults StepResults::copied(std::int64_t step) const {
+  StepResults copy = *this;
+  copy.step_ = step;
+  for (BatchLoss& loss : copy.losses_) loss = loss.copied();
+  copy.squares_ = copy_of(squares_);
+  return copy;
+}
+
+Tensor StepResults::sum_of_losses() const {
+  const NoGrad no_grad;
+  Tensor sum = losses_.front().total_on_device();
+  for (std::size_t i = 1; i < losses_.size(); ++i) sum = sum + losses_[i].total_on_device();
+  return sum;
 }
 
 void StepResults::gather(Communicator& processes) {

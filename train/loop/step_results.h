@@ -27,6 +27,10 @@ class BatchLoss {
   [[nodiscard]] std::vector<double> numbers();
   [[nodiscard]] static BatchLoss from(std::span<const double> numbers);
   [[nodiscard]] double total();
+  /// The same on the device, which has not been waited for: one f64.
+  [[nodiscard]] Tensor total_on_device() const;
+  /// The same with its own memory, if a device still has the numbers.
+  [[nodiscard]] BatchLoss copied() const;
   /// Adds the batch to both sums of the run, if its loss is finite.
   void add_to(Progress& progress);
 
@@ -49,6 +53,9 @@ class StepResults {
   void add_batch(const TaskLoss& loss, std::int64_t samples, double weight) {
     losses_.emplace_back(loss, samples, weight);
   }
+  /// The same numbers for another step, in memory of their own: those in the memory of recorded
+  /// work change when it is repeated.
+  [[nodiscard]] StepResults copied(std::int64_t step) const;
   /// Replaces the losses of this process's shards by those of all.
   void gather(Communicator& processes);
   /// gradient_squares() of the sum of the batches' gradients. The mean gradient is `scale` times
@@ -57,7 +64,9 @@ class StepResults {
 
   [[nodiscard]] std::int64_t samples() const;  ///< of the batches so far
   [[nodiscard]] double loss();                 ///< mean over the batches so far
-  [[nodiscard]] double gradient_norm();        ///< norm of the mean gradient
+  /// On the device, one f64: finite if all losses so far are.
+  [[nodiscard]] Tensor sum_of_losses() const;
+  [[nodiscard]] double gradient_norm();  ///< norm of the mean gradient
   /// Adds the finite losses to the sums of the run.
   void add_losses(Progress& progress);
 

@@ -253,9 +253,9 @@ void Trainer::train_step() {
   std::string skipped;
   with_step_in_errors([&] { skipped = step_.run(*this, batches, lr_, progress_); });
   if (!skipped.empty()) {
-    observer_->notice("step " + std::to_string(progress_.step) + " skipped: " + skipped + " (" +
-                      std::to_string(progress_.guard.skipped) + " so far)");
+    observer_->notice(skip_notice(progress_.step, skipped, progress_.guard));
   }
+  tell_of_step();
   fingerprint_.add_step(progress_.fingerprints, *loader_, first, batches);
   progress_.cursor = loader_->cursor();
   ++progress_.step;
@@ -278,6 +278,7 @@ void Trainer::with_step_in_errors(const std::function<void()>& act) const {
 
 void Trainer::read_back() {
   with_step_in_errors([this] { step_.read_back(progress_); });
+  tell_of_step();
 }
 
 /// The loader's next batch. With --overfit-batch always the run's first batch, which the task
@@ -329,7 +330,17 @@ bool Trainer::finish_epoch() {
   return true;
 }
 
+void Trainer::tell_of_step() {
+  for (const std::string& notice : step_.take_notices()) observer_->notice(notice);
+}
+
 bool Trainer::evaluate_epoch(EpochRow& row) try {
+  try {
+    return evaluation_.run(row, progress_, *observer_);
+  } catch (const OutOfMemory&) {
+    if (!step_.gives_up_recording()) throw;
+  }
+  tell_of_step();
   return evaluation_.run(row, progress_, *observer_);
 } catch (const RefusedState&) {
   observer_->refused();

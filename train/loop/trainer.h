@@ -70,6 +70,7 @@ class Trainer : private BatchSource {
   [[nodiscard]] Notices notices() const {
     Notices all = step_.task().notices();
     if (data_.test != nullptr) all.add_all(step_.task().evaluation_notices(*data_.test));
+    all.add_all(step_.notices());
     return all;
   }
 
@@ -98,6 +99,7 @@ class Trainer : private BatchSource {
   void step_and_report();
   void after_step();
   void log_interval();
+  void tell_of_step();  ///< tells the observer what the step has to say
   bool finish_epoch();
   /// See EpochEvaluation::run(). Tells the observer of a refusal.
   bool evaluate_epoch(EpochRow& row);

@@ -62,8 +62,8 @@ Tensor Ema::lend(const std::string& name, const Tensor& part) {
   return fits ? average : Tensor();
 }
 
-void Ema::update(const ParameterStore& store, std::int64_t step) {
-  const NoGrad no_grad;
+/// The averages that were not lent to the optimizer; those of integers are copied at once.
+std::vector<ops::Average> Ema::averages_to_update(const ParameterStore& store) {
   std::vector<ops::Average> averages;
   for_each_saved(store, [&](const Parameter& p) {
     const Tensor& average = averages_.at(p.name);
@@ -77,11 +77,22 @@ void Ema::update(const ParameterStore& store, std::int64_t step) {
       average.copy_(p.tensor);
     }
   });
-  if (!averages.empty()) {
-    write_decay(decay_at(step));
-    ops::average_(averages, now_);
-  }
   lent_.clear();
+  return averages;
+}
+
+void Ema::update(const ParameterStore& store, std::int64_t step) {
+  const NoGrad no_grad;
+  const std::vector<ops::Average> averages = averages_to_update(store);
+  if (averages.empty()) return;
+  write_decay(decay_at(step));
+  ops::average_(averages, now_);
+}
+
+void Ema::update(const ParameterStore& store, const ops::UpdateStep& now) {
+  const NoGrad no_grad;
+  const std::vector<ops::Average> averages = averages_to_update(store);
+  if (!averages.empty()) ops::average_(averages, now);
 }
 
 double share_of_first_values(double decay, bool warmup, std::int64_t updates) {

@@ -5,8 +5,10 @@
 #include <map>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "models/scope.h"
+#include "ops/update.h"
 #include "train/optim/portion.h"
 
 namespace fovea {
@@ -27,14 +29,18 @@ class Ema {
   [[nodiscard]] Tensor lend(const std::string& name, const Tensor& part);
   /// `step` is the number of updates including this one; only the warm-up uses it.
   void update(const ParameterStore& store, std::int64_t step = 1);
+  /// The same with the decay in the memory of an update, for work that is recorded and repeated.
+  void update(const ParameterStore& store, const ops::UpdateStep& now);
 
   [[nodiscard]] double decay_at(std::int64_t step) const;
+  [[nodiscard]] ops::AverageDecay decay() const { return {decay_, warmup_}; }
   /// The averages by parameter or buffer name, as handles that share storage; after shard_state(),
   /// of the parts that are kept.
   [[nodiscard]] const std::map<std::string, Tensor>& averages() const { return averages_; }
 
  private:
   void write_decay(double decay);
+  [[nodiscard]] std::vector<ops::Average> averages_to_update(const ParameterStore& store);
 
   double decay_;
   bool warmup_;

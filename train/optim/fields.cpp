@@ -57,11 +57,11 @@ Access<Field::Texts> named_rates(std::vector<NamedRate>* rates) {
           }};
 }
 
+}  // namespace
+
 Access<bool> opposite(bool* value) {
   return {[=] { return !*value; }, [=](bool said) { *value = !said; }};
 }
-
-}  // namespace
 
 void add_fields(Fields& fields, OptimizerOptions& options) {
   FieldGroup g(fields, "Optimizer");

@@ -13,6 +13,9 @@ void add_fields(Fields& fields, OptimizerOptions& options);
 void add_fields(Fields& fields, PeakRate& options);
 void add_fields(Fields& fields, ScheduleOptions& options);
 
+/// For a switch that turns `value` off.
+[[nodiscard]] Access<bool> opposite(bool* value);
+
 /// Throws UsageError if options contradict each other.
 void check_options(const ScheduleOptions& options);
 

@@ -7,6 +7,7 @@
 
 #include "engine/autograd.h"
 #include "engine/base/error.h"
+#include "engine/copy.h"
 #include "engine/kept_copy.h"
 
 namespace fovea {
@@ -104,17 +105,15 @@ void Optimizer::shard_state(const PortionOf& portion_of, std::function<Tensor()>
 }
 
 void Optimizer::step(double lr, const GradientScale& scale, Ema* ema) {
-  const NoGrad no_grad;
-  ++steps_done_;
-  if (slots_.empty()) return;
-  write_step(lr, scale, ema);
-  update(options_.kind, ema);
-  if (options_.kind == OptimizerKind::muon) update(OptimizerKind::adamw, ema);
+  begin_step(lr, scale.factor, ema);
+  update(scale, ema);
 }
 
-void Optimizer::write_step(double lr, const GradientScale& scale, const Ema* ema) {
+void Optimizer::begin_step(double lr, double factor, const Ema* ema) {
+  ++steps_done_;
+  if (slots_.empty()) return;
   const ops::StepScalars numbers{.lr = lr,
-                                 .gradient_scale = scale.factor,
+                                 .gradient_scale = factor,
                                  .step = steps_done_,
                                  .beta1 = moments_.beta1,
                                  .beta2 = moments_.beta2,
@@ -124,14 +123,32 @@ void Optimizer::write_step(double lr, const GradientScale& scale, const Ema* ema
   } else {
     now_.emplace(slots_.front().parameter.tensor.device(), numbers);
   }
+}
+
+void Optimizer::skip_unless_finite(const Tensor& loss, const Tensor& squares, const Ema* ema) {
+  if (!skipped_.defined()) skipped_ = zeros({1}, squares.options());
+  const ops::AverageDecay decay = ema == nullptr ? ops::AverageDecay() : ema->decay();
+  now_->skip_unless_finite(loss, squares, skipped_, decay);
+}
+
+void Optimizer::skipped(std::int64_t steps) {
+  steps_done_ -= steps;
+  copy_into(skipped_, zeros({1}, {DType::f64, {}}));
+}
+
+void Optimizer::update(const GradientScale& scale, Ema* ema) const {
+  if (slots_.empty()) return;
+  const NoGrad no_grad;
   if (scale.squares.defined()) now_->limit_norm(scale.squares, scale.limit, kClipMargin);
   // LAMB as published expects gradients of norm at most 1 (timm's default max_grad_norm).
   if (options_.kind == OptimizerKind::lamb) now_->limit_norm(squares(), 1);
+  update_those_of(options_.kind, ema);
+  if (options_.kind == OptimizerKind::muon) update_those_of(OptimizerKind::adamw, ema);
 }
 
 /// Updates the parameters of this kind, their averages, and the bf16 copies of those that products
 /// have read.
-void Optimizer::update(OptimizerKind kind, Ema* ema) const {
+void Optimizer::update_those_of(OptimizerKind kind, Ema* ema) const {
   std::vector<ops::Update> updates;
   std::vector<Tensor> copied;
   for (const Slot& slot : slots_) {

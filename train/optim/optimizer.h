@@ -81,6 +81,20 @@ class Optimizer {
   /// One update from the gradients times `scale`; parameters without one are unchanged. Averages
   /// of the others are updated in the same pass: ema->update() has the rest.
   void step(double lr, const GradientScale& scale = {}, Ema* ema = nullptr);
+  // The two parts of step(), for devices that repeat the second one as it was recorded.
+  /// Writes the numbers of the next update to the device, which multiplies gradients by `factor`.
+  void begin_step(double lr, double factor, const Ema* ema);
+  /// The update, from the numbers in the device's memory; clips by what `scale` has beside its
+  /// factor.
+  void update(const GradientScale& scale, Ema* ema) const;
+
+  /// After begin_step(): the updates of this step write nothing unless both are finite, each one
+  /// f64 on the device. The host counts the step until skipped() corrects it.
+  void skip_unless_finite(const Tensor& loss, const Tensor& squares, const Ema* ema);
+  /// Says that so many of the steps since the last call were skipped so.
+  void skipped(std::int64_t steps);
+  /// The numbers of the step in the device's memory, since the first begin_step().
+  [[nodiscard]] const ops::UpdateStep& now() const { return *now_; }
 
   [[nodiscard]] std::int64_t steps_done() const { return steps_done_; }
   [[nodiscard]] const OptimizerOptions& options() const { return options_; }
@@ -99,8 +113,7 @@ class Optimizer {
     double lr_scale = 1;
     Portion portion{};  ///< the part that is updated
   };
-  void write_step(double lr, const GradientScale& scale, const Ema* ema);
-  void update(OptimizerKind kind, Ema* ema) const;
+  void update_those_of(OptimizerKind kind, Ema* ema) const;
   void run(OptimizerKind kind, ops::Updates updates) const;
   [[nodiscard]] Tensor squares() const;
 
@@ -110,6 +123,7 @@ class Optimizer {
   std::function<Tensor()> squares_{};  ///< set by shard_state(); empty: computed from the slots
   std::int64_t steps_done_ = 0;
   std::optional<ops::UpdateStep> now_{};  ///< on the parameters' device, written once per step
+  Tensor skipped_{};  ///< number of steps that the device skipped since skipped(), one f64 there
 };
 
 }  // namespace fovea

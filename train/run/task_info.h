@@ -66,6 +66,7 @@ struct TaskInfo {
   bool has_targets = false;                 ///< images have boxes or maps, which must fit them
   bool needs_training_images = false;       ///< so does an evaluation, for its baselines
   bool takes_raw_pixels = false;            ///< prepare() reads no values of images: see Batch::raw
+  bool decides_on_host = false;             ///< its loss reads values of the device
   std::int64_t batch_multiple = 1;          ///< batch sizes must be a multiple of this
   std::string prepared{};                   ///< description of prepare()'s effect on images, or ""
   bool encodes_images = false;              ///< the model sees latents of the images

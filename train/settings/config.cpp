@@ -55,6 +55,7 @@ EvaluateOptions evaluate_options(const TrainConfig& config) {
 StepOptions step_options(const TrainConfig& config) {
   StepOptions options = config.step;
   options.any_size = !config.sizes.sides.empty();
+  options.is_profiled = config.request.profile > 0;
   return options;
 }
 

@@ -152,6 +152,7 @@ TaskInfo detection_info() {
   for (const std::string_view name : kPrecisionNames) info.measures.push_back(measure_of(name));
   info.best = 1;
   info.has_data_classes = info.has_divisors = info.has_targets = true;
+  info.decides_on_host = true;  // which query finds which object
   info.pictures = "Objects of test images, and below what is found";
   info.next_steps =
       "  ./run evaluate RUN                     COCO's numbers per class and size\n"
