@@ -223,7 +223,8 @@ TEST_CASE("compressed shards are named, with what unpacks them") {
   // A tar file that was compressed and kept its name.
   write_file_atomically(folder / "train-1.tar", std::string("\x1f\x8b\x08\0", 4) + "rest");
   CHECK(
-      contains(message("tar"), "train-1.tar: is compressed with gzip; unpack it with gunzip to a plain tar file"));
+      contains(message("tar"),
+               "train-1.tar: is compressed with gzip; unpack it with gunzip to a plain tar file"));
 }
 
 TEST_CASE("labels are numbers") {

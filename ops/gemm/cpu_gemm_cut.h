@@ -1,0 +1,191 @@
+// GEMM tiling: how a product is cut into blocks of k and tiles of C, and what is packed when.
+//
+// k is split into blocks. B is packed block by block into strips of kNr columns that all threads
+// read. C is split into tiles of fixed size; the thread that computes a tile packs the rows of A
+// that it needs. If both operands are bf16 and the instruction set multiplies pairs of bf16, E is
+// Bf16Pair, and two k are one step; otherwise E is float, a step is one k, and bf16 is converted
+// during packing.
+//
+//                                     B  k x n   kNr  kNr  kNr
+//                                               +----+----+----+-
+//                                         depth |    |    |    |    block 0 of k, in strips
+//                                               +----+----+----+-
+//                                         depth |    |    |    |    block 1
+//                                               +----+----+----+-
+//   A  m x k
+//        depth     depth                C  m x n
+//      +---------+---------+-                   +---------+-----
+//   kMr|         |         |   panels           |  +----+ |         a tile: tile_rows x tile_cols
+//      +---------+---------+-                   |  |    | |         within it kMr x kNr, summed in
+//   kMr|         |         |                    |  +----+ |         registers over one block
+//      +---------+---------+-                   +---------+-----
+//
+// Packed B is [block][strip][k][kNr]: for each k the columns of a strip are adjacent. Packed A is
+// [panel][k][kMr], or in tiles as in cpu_gemm_pack_tiles.h. Each thread packs the panels of its
+// tile (OwnRows); if the columns of A are contiguous, all threads share packed panels (Packed::a);
+// or panels are read in place (reads_rows, reads_columns). If C is small and k long, nothing is
+// shared (packs_alone). Between two blocks of k the sums of a tile are kept in C if C is f32,
+// otherwise in Sums.
+#pragma once
+
+#include "engine/parallel.h"
+#include "ops/common/cpu/sizes.h"
+#include "ops/gemm/call.h"
+#include "ops/gemm/cpu_gemm_micro.h"
+
+namespace fovea::ops::cpu::FOVEA_ISA {
+
+/// Steps per block of k. A strip of that depth, if multiplied in tiles, stays in the L1 cache.
+template <class E>
+inline constexpr std::int64_t kMaxDepth = kInTiles<E> ? 256 : 512;
+/// Panels of A per tile.
+template <class E>
+inline constexpr std::int64_t kMaxTilePanels = kInTiles<E> ? 4 : 56 / kVectorRows;
+inline constexpr std::int64_t kMinTilePanels = 4;  // panels of A per tile, which share a strip of B
+inline constexpr std::int64_t kWantedTiles = 16;   // enough tiles for an even load
+inline constexpr std::int64_t kPackChunk = 32;     // steps packed by one thread at a time
+
+inline constexpr std::int64_t kMinPacked = 1 << 15;  // elements that justify waking a thread
+
+/// Contiguous f32 rows or columns of A need no packing, unless their stride is a multiple of this
+/// and maps a whole panel to a few cache sets. Columns of a narrow panel (v2, v3) use a part of
+/// each cache line and fill the sets sooner: with a stride of 768, packing makes AVX2 a fifth
+/// faster.
+inline constexpr std::int64_t kBadStride = 1024;
+inline constexpr std::int64_t kBadColumnStride = kVectorRows >= 14 ? kBadStride : 256;
+/// Tall panels of row-contiguous f32 are read in place only if B has few columns: each k touches a
+/// cache line per row, which is slower than packing once, but not on processors that multiply pairs
+/// in vectors. Short panels are always read in place, and so are pairs, of which a line holds twice
+/// as many k.
+template <class E>
+inline constexpr std::int64_t kFewColumns = std::is_same_v<E, float>&& kVectorRows >= 14 &&
+                                                    (!kMultipliesPairs || kMultipliesTiles)
+                                                ? 127
+                                                : INT64_MAX;
+/// A thread packs all that its tile needs if C has at most so many elements, ...
+inline constexpr std::int64_t kSmallResult = 1 << 18;
+/// ... and its tiles are so small that a packed block of A and B stays in the level-2 cache.
+inline constexpr std::int64_t kMaxOwnPacked = 3 << 16;
+
+/// The type of operands that can be read in place as E.
+template <class E>
+inline constexpr DType kOperand = std::is_same_v<E, Bf16Pair> ? DType::bf16 : DType::f32;
+
+/// One matrix of the batch and its tiling. The order of sums depends on the sizes alone.
+template <class E>
+struct TiledGemm {
+  const GemmCall& call;
+  std::int64_t a, b, c;               // offsets of this batch entry, in elements
+  std::int64_t depth, blocks;         // steps per block, number of blocks
+  std::int64_t tile_rows, tile_cols;  // multiples of kMr and kNr
+
+  [[nodiscard]] std::int64_t depth_of(std::int64_t block) const {
+    return smaller(depth, steps<E>(call.k) - block * depth);
+  }
+  /// The first k of a block.
+  [[nodiscard]] std::int64_t k_of(std::int64_t block) const { return block * depth * kPerStep<E>; }
+  /// Whether whole panels of A are read in place, row by row or column by column.
+  [[nodiscard]] bool reads_rows() const {
+    if (call.a.dtype != kOperand<E> || call.a.col != 1) return false;
+    const bool has_whole_steps = call.k == steps<E>(call.k) * kPerStep<E>;
+    if (!has_whole_steps || call.a.row % kPerStep<E> != 0) return false;
+    if constexpr (kInTiles<E>) return true;
+    const std::int64_t stride = call.a.row / kPerStep<E>;
+    return stride > 1 && stride % kBadStride != 0 && call.n <= kFewColumns<E>;
+  }
+  [[nodiscard]] bool reads_columns() const {
+    return kPerStep<E> == 1 && call.a.dtype == DType::f32 && call.a.row == 1 && call.a.col > 1 &&
+           call.a.col % kBadColumnStride != 0;
+  }
+  /// Whether each thread packs the columns of B, too, that its tile needs: in the sums over many
+  /// rows that make a weight's gradient, packed operands are much larger than C, and would leave
+  /// the cache before other threads read them.
+  [[nodiscard]] bool packs_alone() const {
+    const bool has_long_sums = call.k >= larger(call.m, call.n);
+    return call.c.dtype == DType::f32 && call.a.row == 1 && call.a.col > 1 && call.b.col == 1 &&
+           has_long_sums && call.m * call.n <= kSmallResult;
+  }
+  [[nodiscard]] Panel<E> panel_in_place(std::int64_t block, std::int64_t row) const {
+    const std::int64_t offset = a + row * call.a.row + k_of(block) * call.a.col;
+    if constexpr (std::is_same_v<E, Bf16Pair>) {
+      const auto* at = static_cast<const bf16*>(call.a.data) + offset;
+      return {reinterpret_cast<const E*>(at), call.a.row / kPerStep<E>,
+              kInTiles<E> ? kTileSide : 1};
+    }
+    return {static_cast<const E*>(call.a.data) + offset, call.a.row, call.a.col};
+  }
+};
+
+/// The part of B that is packed at one time and, if the columns of A are contiguous, of A.
+template <class E>
+struct Packed {
+  std::int64_t col, cols;      // columns [col, col + cols)
+  std::int64_t block, blocks;  // blocks of k [block, block + blocks)
+  E* b;                        // [blocks][strips][steps of the block][kNr], or null (packs_alone)
+  E* a;                        // [blocks][panels][steps of the block][kMr], or null
+  std::int64_t a_row;  // rows from here on are packed in `a`; earlier ones are read in place
+
+  [[nodiscard]] E* strip(const TiledGemm<E>& p, std::int64_t of_block, std::int64_t at_col) const {
+    const std::int64_t before = (of_block - block) * p.depth * ceil_div(cols, kNr<E>) * kNr<E>;
+    return b + before + (at_col - col) * p.depth_of(of_block);
+  }
+  [[nodiscard]] E* packed_rows(const TiledGemm<E>& p, std::int64_t of_block,
+                               std::int64_t at_row) const {
+    const std::int64_t before =
+        (of_block - block) * p.depth * ceil_div(p.call.m - a_row, kMr<E>) * kMr<E>;
+    return a + before + (at_row - a_row) * p.depth_of(of_block);
+  }
+  [[nodiscard]] Panel<E> panel(const TiledGemm<E>& p, std::int64_t of_block,
+                               std::int64_t at_row) const {
+    if (at_row >= a_row) return packed_panel(packed_rows(p, of_block, at_row));
+    return p.panel_in_place(of_block, at_row);
+  }
+};
+
+/// Rows [row, row + rows) and columns [col, col + cols) of C.
+struct GemmTile {
+  std::int64_t row, rows, col, cols;
+};
+
+/// Tiles for threads that pack alone: C is halved until each thread has one, and its packed block
+/// is small enough. No element depends on its tile.
+template <class E>
+void cut_alone(TiledGemm<E>& p) {
+  const std::int64_t m = p.call.m, n = p.call.n;
+  std::int64_t panels = ceil_div(m, kMr<E>), strips = ceil_div(n, kNr<E>);
+  const auto is_small = [&] {
+    const std::int64_t rows = panels * kMr<E>, cols = strips * kNr<E>;
+    return (rows + cols) * p.depth <= kMaxOwnPacked &&
+           ceil_div(m, rows) * ceil_div(n, cols) >= num_threads();
+  };
+  while (larger(panels, strips) > 1 && !is_small()) {
+    const bool is_tall = strips == 1 || (panels > 1 && panels * kMr<E> >= strips * kNr<E>);
+    std::int64_t& longer = is_tall ? panels : strips;
+    longer = ceil_div(longer, 2);
+  }
+  p.tile_rows = panels * kMr<E>;
+  p.tile_cols = strips * kNr<E>;
+}
+
+template <class E>
+TiledGemm<E> cut(const GemmCall& call, std::int64_t entry) {
+  const std::int64_t depth = steps<E>(call.k), unit = kStepsAtOnce<E>;
+  const std::int64_t blocks = larger(1, ceil_div(depth, kMaxDepth<E>));
+  const std::int64_t panels = ceil_div(call.m, kMr<E>), strips = ceil_div(call.n, kNr<E>);
+  const std::int64_t tile_panels =
+      smaller(kMaxTilePanels<E>, larger(kMinTilePanels, panels / kWantedTiles));
+  const std::int64_t row_tiles = larger(1, ceil_div(panels, tile_panels));
+  const std::int64_t tile_strips = ceil_div(strips, larger(1, kWantedTiles / row_tiles));
+  TiledGemm<E> p{.call = call,
+                 .a = gemm_batch_offset(call, call.a.batch, entry),
+                 .b = gemm_batch_offset(call, call.b.batch, entry),
+                 .c = gemm_batch_offset(call, call.c.batch, entry),
+                 .depth = ceil_div(depth, blocks * unit) * unit,
+                 .blocks = blocks,
+                 .tile_rows = tile_panels * kMr<E>,
+                 .tile_cols = tile_strips * kNr<E>};
+  if (p.packs_alone()) cut_alone(p);
+  return p;
+}
+
+}  // namespace fovea::ops::cpu::FOVEA_ISA
