@@ -12,20 +12,6 @@
 namespace fovea {
 namespace {
 
-/// Throws if an image still needs its partner in the batch.
-void require_unmixed(const std::optional<RawPixels>& raw) {
-  check(!raw || !raw->mixed.defined(), "batch: its raw pixels are mixed with those of other rows; ",
-        "take or repeat rows before mixing");
-}
-
-Tensor rows_of(const Tensor& whole, std::int64_t first, std::int64_t count) {
-  Shape shape = whole.shape();
-  check(first >= 0 && count >= 0 && first + count <= shape[0], "batch: got rows ", first, " to ",
-        first + count, ", expected a part of ", shape[0]);
-  shape[0] = count;
-  return whole.alias(shape, whole.strides(), first * whole.strides()[0]);
-}
-
 Tensor repeated_rows(const Tensor& given, std::int64_t count) {
   check(given.device().is_cpu(), "batch: rows can only be repeated on the CPU");
   const Tensor whole = given.contiguous();
@@ -83,14 +69,10 @@ Batch Batch::mapped(const Change& change) const {
   return result;
 }
 
-Batch Batch::rows(std::int64_t first, std::int64_t count) const {
-  require_unmixed(raw);
-  return mapped([=](const Tensor& value, bool) { return rows_of(value, first, count); });
-}
-
 Batch Batch::repeated(std::int64_t count) const {
   if (count == size()) return *this;
-  require_unmixed(raw);
+  check(!raw || !raw->mixed.defined(), "batch: its raw pixels are mixed with those of other rows; ",
+        "repeat rows before mixing");
   return mapped([=](const Tensor& value, bool) { return repeated_rows(value, count); });
 }
 

@@ -7,7 +7,6 @@
 #include <string_view>
 #include <vector>
 
-#include "data/loading/raw_pixels.h"
 #include "engine/tensor.h"
 
 namespace fovea {
@@ -19,17 +18,19 @@ struct BatchMember {
   bool uploads = true;  ///< false: stays on the CPU
 };
 
+/// What makes values of raw pixels, as ops::PixelFinish; the last two only if images are mixed.
+struct RawPixels {
+  Tensor levels, erased, fills, mixed{}, weights{};
+};
+
 /// Members of every batch are fields; all others have names: boxes, masks, dense maps, noise,
 /// class weights. Operations on all members use mapped().
 struct Batch {
-  /// f32 [B, C, H, W], normalised; several of the B rows per sample with splits. u8 [B, 3, H, W]
-  /// with `raw`.
-  Tensor images;
+  Tensor images;     ///< f32 [B, C, H, W], normalised; several of the B rows per sample with splits
   Tensor labels;     ///< i64 [B]
   Tensor indices{};  ///< i64 [B], indices of the samples in the data set; stay on the CPU
   std::vector<BatchMember> others{};
-  /// Set while images are pixels whose values ops::finish_pixels() computes on the device.
-  std::optional<RawPixels> raw{};
+  std::optional<RawPixels> raw{};  ///< if set, images are pixels, u8 [B, 3, H, W]
   /// Images of the batch of which this is a shard; 0: it is the whole batch.
   std::int64_t whole = 0;
   /// With `whole`: Task::divisors() summed over the shards of the batch.
@@ -53,11 +54,8 @@ struct Batch {
   using Change = std::function<Tensor(const Tensor& value, bool uploads)>;
   [[nodiscard]] Batch mapped(const Change& change) const;
 
-  /// The rows [first, first + count), sharing memory with this batch. Neither rows of it nor a
-  /// repetition can be made of raw pixels that are still to be mixed.
-  [[nodiscard]] Batch rows(std::int64_t first, std::int64_t count) const;
-  /// A batch of `count` rows that repeats these rows cyclically. The batch must be on the CPU;
-  /// returned unchanged if it has that many rows.
+  /// A batch of `count` rows that repeats these rows cyclically. The batch must be on the CPU and
+  /// without raw pixels that are to be mixed; returned unchanged if it has that many rows.
   [[nodiscard]] Batch repeated(std::int64_t count) const;
   /// The batch for a model on `device`: one upload() copies all that uploads.
   [[nodiscard]] Batch uploaded(Device device) const;

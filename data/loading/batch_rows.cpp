@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "data/geometry/transforms.h"
+#include "data/loading/raw_pixels.h"
 #include "engine/base/error.h"
 
 namespace fovea {

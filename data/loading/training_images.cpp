@@ -13,6 +13,7 @@ std::unique_ptr<Loader> training_loader(TrainingImages images,
   images.augment.size = size;
   if (images.shrink_large) images.loader.rows.shrink_to = size;
   const LatentInfo* const latents = dataset->latents();
+  if (latents != nullptr) images.loader.rows.raw = false;
   Pipeline pipeline = latents != nullptr ? latent_pipeline(*latents, images.augment.flip)
                                          : training_pipeline(images.augment);
   return std::make_unique<Loader>(dataset, std::move(pipeline), images.loader, start,

@@ -11,7 +11,6 @@
 #include "tests/cuda/seeds.h"
 #include "tests/support/raw_batches.h"
 #include "tests/support/tiny_run.h"
-#include "train/loop/finished_batch.h"
 
 using namespace fovea;
 using tests::take_findings;
@@ -76,7 +75,7 @@ TEST_CASE("a GPU's values are the CPU's, bit for bit, erased and mixed in any wa
       for (std::uint64_t seed = 1; seed <= 5; ++seed) {
         use_seed(seed);
         for (const TwoBatches& each : {drawn, mixed}) {
-          const Batch there = finished(each.raw.uploaded(kCuda));
+          const Batch there = with_values(each.raw.uploaded(kCuda));
           CHECK(there.images.device() == kCuda);
           CHECK(tests::same_bits(there.images.to(Device{}), each.values.images));
         }

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "data/augment/mixup.h"
+#include "data/loading/raw_pixels.h"
 #include "engine/base/error.h"
 #include "engine/random.h"
 
@@ -36,20 +37,6 @@ TEST_CASE("members are found by name, and a member is set once") {
   CHECK(batch.others.size() == 3);
 }
 
-TEST_CASE("rows of a batch are rows of every member, in the same memory") {
-  const Batch batch = batch_with_members(), last = batch.rows(1, 2);
-  CHECK(last.size() == 2);
-  CHECK(last.images.at(0) == batch.images.at(8));
-  CHECK(last.images.storage() == batch.images.storage());
-  CHECK(last.labels.to_vector() == std::vector<double>{8, 9});
-  CHECK(last.indices.to_vector() == std::vector<double>{5, 6});
-  CHECK(last.at("boxes").to_vector() == std::vector<double>{2, 3, 4, 5});
-  CHECK(last.at("count").to_vector() == std::vector<double>{2, 3});
-  CHECK_FALSE(last.find("none").defined());
-  CHECK(batch.rows(0, 0).labels.numel() == 0);
-  CHECK_THROWS_AS((void)batch.rows(2, 2), Error);
-}
-
 TEST_CASE("repeated rows begin again with the first, in every member") {
   const Batch batch = batch_with_members(), more = batch.repeated(5);
   CHECK(more.images.shape() == Shape{5, 2, 2, 2});
@@ -61,32 +48,33 @@ TEST_CASE("repeated rows begin again with the first, in every member") {
   CHECK(batch.repeated(3).images.is_same(batch.images));
 }
 
-TEST_CASE("rows of raw pixels take their boxes along, until they are mixed") {
-  Batch batch{zeros({3, 3, 8, 8}, {DType::u8, {}}), from_values({3}, {7, 8, 9}, kWhole)};
-  batch.raw = raw_pixels(kCifarNormalization,
-                         {{}, {{{1, 2, 3, 5}, {1, 2, 3, 4, 5, 6}}}, {{{0, 4, 0, 4}, {7, 8, 9}}}});
-  const RawPixels& whole = *batch.raw;
-  CHECK(whole.levels.shape() == Shape{3, 256});
-  CHECK(whole.levels.at(2 * 256 + 255) == (1.0F - 0.4465F) / 0.2616F);
-  CHECK(whole.erased.to_vector() ==
-        std::vector<double>{0, 0, 0, 0, 0, 0, 1, 2, 3, 5, 0, 1, 0, 4, 0, 4, 6, 0});
-  CHECK(whole.fills.to_vector() == std::vector<double>{1, 2, 3, 4, 5, 6, 7, 8, 9});
-  CHECK(batch.rows(1, 2).raw->erased.to_vector() ==
-        std::vector<double>{1, 2, 3, 5, 0, 1, 0, 4, 0, 4, 6, 0});
-  CHECK(batch.rows(1, 2).raw->fills.is_same(whole.fills));
-  CHECK(batch.repeated(4).raw->erased.shape() == Shape{4, 1, 6});
-  CHECK(batch.repeated(4).raw->levels.is_same(whole.levels));
+TEST_CASE("repeated rows of raw pixels take their boxes along, unless they are to be mixed") {
+  Batch batch{zeros({2, 3, 8, 8}, {DType::u8, {}}), from_values({2}, {7, 8}, kWhole)};
+  batch.raw =
+      raw_pixels(kCifarNormalization, {{{{1, 2, 3, 5}, {1, 2, 3, 4, 5, 6}}},
+                                       {{{0, 4, 0, 4}, {7, 8, 9}}, {{0, 1, 0, 1}, {0, 0, 0}}}});
+  const RawPixels& own = *batch.raw;
+  CHECK(own.levels.shape() == Shape{3, 256});
+  CHECK(own.levels.at(2 * 256 + 255) == (1.0F - 0.4465F) / 0.2616F);
+  const std::vector<double> boxes{1, 2, 3, 5, 0, 1, 0, 0, 0, 0, 0, 0,  // and none
+                                  0, 4, 0, 4, 6, 0, 0, 1, 0, 1, 9, 0};
+  CHECK(own.erased.to_vector() == boxes);
+  CHECK(own.fills.to_vector() == std::vector<double>{1, 2, 3, 4, 5, 6, 7, 8, 9, 0, 0, 0});
+  const Batch more = batch.repeated(3);
+  CHECK(more.images.shape() == Shape{3, 3, 8, 8});
+  CHECK(more.raw->erased.shape() == Shape{3, 2, 6});
+  for (std::int64_t i = 0; i < 36; ++i) CHECK(more.raw->erased.at(i) == boxes[i % 24]);
+  CHECK(more.raw->levels.is_same(own.levels));
+  CHECK(more.raw->fills.is_same(own.fills));
 
-  const Batch two = batch.rows(0, 2);
   Rng rng(1);
-  const Batch mixed = mix(two, {.classes = 10}, rng);
-  CHECK(mixed.images.is_same(two.images));
+  const Batch mixed = mix(batch, {.classes = 10}, rng);
+  CHECK(mixed.images.is_same(batch.images));
   CHECK(mixed.repeated(2).raw->mixed.shape() == Shape{2, 5});
-  CHECK_THROWS_WITH_AS((void)mixed.repeated(4),
-                       "batch: its raw pixels are mixed with those of other rows; take or repeat "
-                       "rows before mixing",
+  CHECK_THROWS_WITH_AS((void)mixed.repeated(3),
+                       "batch: its raw pixels are mixed with those of other rows; repeat rows "
+                       "before mixing",
                        Error);
-  CHECK_THROWS_AS((void)mixed.rows(0, 1), Error);
 }
 
 TEST_CASE("all members are changed, and told apart by whether they go to the device") {

@@ -3,7 +3,6 @@
 
 #include "tests/support/raw_batches.h"
 #include "tests/support/tiny_run.h"
-#include "train/loop/finished_batch.h"
 
 using namespace fovea;
 using tests::same_bits;
@@ -57,7 +56,7 @@ TEST_CASE("raw pixels are cropped, flipped and recoloured, and finished have a l
       CHECK(raw.images.dtype() == DType::u8);
       CHECK(raw.images.shape() == values.images.shape());
       CHECK(same_bits(raw.labels, values.labels));
-      const Batch done = finished(raw);
+      const Batch done = with_values(raw);
       CHECK_FALSE(done.raw.has_value());
       CHECK(same_bits(done.images, values.images));
       CHECK(raw.raw->fills.numel() > 0);  // boxes were erased
@@ -72,7 +71,7 @@ TEST_CASE("splits and rows that are not erased stay what they are") {
   const auto [values, raw] =
       two_batches(tests::erasing(EraseFill::pixel, {12, 12}, /*probability=*/1), options);
   CHECK(raw.size() == 24);
-  CHECK(same_bits(finished(raw).images, values.images));
+  CHECK(same_bits(with_values(raw).images, values.images));
 }
 
 TEST_CASE("raw pixels that are mixed have the values and targets of a mixed batch") {
@@ -82,8 +81,8 @@ TEST_CASE("raw pixels that are mixed have the values and targets of a mixed batc
         two_batches(tests::erasing(EraseFill::pixel, {10, 9}), eight_images(1));
     const auto [values, raw] = tests::mixed(drawn, tests::mixing(turn));
     CHECK(same_bits(raw.at("targets"), values.at("targets")));
-    CHECK(same_bits(finished(raw).images, values.images));
-    CHECK_FALSE(same_bits(finished(raw).images, finished(drawn.raw).images));
+    CHECK(same_bits(with_values(raw).images, values.images));
+    CHECK_FALSE(same_bits(with_values(raw).images, with_values(drawn.raw).images));
   }
 }
 
@@ -98,7 +97,7 @@ TEST_CASE("a batch is raw if all of its images are 8-bit RGB, and otherwise has 
     const Batch batch = batch_of(formats, true);
     CHECK_FALSE(batch.raw.has_value());
     CHECK(same_bits(batch.images, batch_of(formats, false).images));
-    CHECK(same_bits(finished(batch).images, batch.images));
+    CHECK(same_bits(with_values(batch).images, batch.images));
   }
   LoaderOptions padded = eight_images(0);
   padded.rows.pad_multiple = 4;

@@ -2,10 +2,8 @@
 // generator state.
 #include "train/loop/step.h"
 
-#include "data/dataset.h"
 #include "engine/autograd.h"
 #include "engine/tape_watch.h"
-#include "train/loop/finished_batch.h"
 #include "train/run/run_context.h"
 
 namespace fovea {
@@ -86,17 +84,13 @@ void TrainStep::pass_batches(BatchSource& source, std::int64_t count, std::int64
   }
 }
 
-bool TrainStep::takes_raw_pixels(const Dataset& images) const {
-  return model_.device().is_cuda() && task_->info().takes_raw_pixels && images.latents() == nullptr;
-}
-
 Batch TrainStep::next_batch(BatchSource& source) {
   Batch batch;
   {
     const StageTimer timer(times_.wait, "wait");
     batch = source.next();
   }
-  return finished(batch.uploaded(model_.device()));
+  return with_values(batch.uploaded(model_.device()));
 }
 
 TaskLoss TrainStep::forward(const Batch& batch, std::int64_t number) {

@@ -61,8 +61,6 @@ class TrainStep {
   [[nodiscard]] bool gives_up_recording();
 
   [[nodiscard]] const Task& task() const { return *task_; }
-  /// Whether a loader of these images should leave pixels raw, which the step finishes on a GPU.
-  [[nodiscard]] bool takes_raw_pixels(const Dataset& images) const;
   [[nodiscard]] Optimizer& optimizer() { return optimizer_; }
   [[nodiscard]] Ema* ema() { return ema_.get(); }  ///< null without averages
   /// See Exchange. Call it before the first step, when a saved state has been loaded.

@@ -2,9 +2,18 @@
 #include "train/loop/task.h"
 
 #include "data/image.h"
+#include "ops/pixels.h"
 #include "train/loop/evaluation_pass.h"
 
 namespace fovea {
+
+Batch with_values(Batch batch) {
+  if (!batch.raw) return batch;
+  const auto& [levels, erased, fills, mixed, weights] = *batch.raw;
+  batch.images = ops::finish_pixels(batch.images, {levels, erased, fills, mixed, weights});
+  batch.raw.reset();
+  return batch;
+}
 
 ImageSize Task::image_size(const Model& model) const {
   const std::int64_t scale = info().image_scale;

@@ -28,6 +28,9 @@ struct TaskLoss {
   std::vector<Tensor> parts{};  ///< for logs, in the order of TaskInfo::loss_parts
 };
 
+/// The batch with values in place of raw pixels, computed on the device where these are.
+[[nodiscard]] Batch with_values(Batch batch);
+
 /// A task is made for a model, which must outlive it.
 class Task {
  public:
@@ -35,15 +38,14 @@ class Task {
 
   [[nodiscard]] virtual const TaskInfo& info() const = 0;
   /// Prepares a batch on the CPU before its upload to the model's device: transforms images, makes
-  /// targets, draws noise. Called concurrently by the loader's workers, ahead of the step. Images
-  /// may be raw pixels if TaskInfo::takes_raw_pixels.
+  /// targets, draws noise. Called concurrently by the loader's workers, ahead of the step.
   [[nodiscard]] virtual Batch prepare(Batch batch, const BatchPlace& place) const = 0;
   /// What the loss divides by apart from the number of images, such as the number of boxes; needs
   /// TaskInfo::has_divisors. With shards the loss must divide by Batch::divisors times
   /// Batch::share() instead: weighted by their shares, the losses of the shards then add up to that
   /// of the batch.
   [[nodiscard]] virtual std::vector<double> divisors(const Batch& /*batch*/) const { return {}; }
-  /// Computes the loss. The batch is on the model's device; its images are values.
+  /// Computes the loss. The batch is on the model's device.
   [[nodiscard]] virtual TaskLoss loss(const Batch& batch, Context& ctx) const = 0;
   /// The size of images for the model, before the task encodes them.
   [[nodiscard]] ImageSize image_size(const Model& model) const;

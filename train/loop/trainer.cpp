@@ -6,7 +6,6 @@
 #include "engine/base/error.h"
 #include "engine/cpu_isa.h"
 #include "train/loop/best_epoch.h"
-#include "train/loop/finished_batch.h"
 #include "train/loop/finite_state.h"
 #include "train/run/image_lists.h"
 
@@ -63,7 +62,7 @@ Trainer::Trainer(TrainerOptions options, Datasets data, std::unique_ptr<Model> m
   options_.images.loader.bad_images.limit = 1;  // broken_images_ counts those of all processes
   options_.images.loader.sharding = {own_shards(options_), options_.grad_accum_steps,
                                      step_.task().info().batch_multiple};
-  options_.images.loader.rows.raw = step_.takes_raw_pixels(*data_.train);
+  options_.images.loader.rows.raw = takes_raw_pixels(step_.task(), *model_);
   start_loader();
 }
 
@@ -297,7 +296,7 @@ Batch Trainer::next() {
     batch = preparation()(only_batches_[at.shard - own.first], at);
   }
   const bool is_first = progress_.forward == 0 && at.cursor == Cursor{} && at.shard == own.first;
-  if (is_first) observer_->first_images(finished(batch).images);
+  if (is_first) observer_->first_images(with_values(batch).images);
   return batch;
 }
 

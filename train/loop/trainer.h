@@ -86,7 +86,7 @@ class Trainer : private BatchSource {
   [[nodiscard]] Communicator& processes() const { return *options_.processes; }
   [[nodiscard]] std::int64_t steps_per_epoch() const;
   /// Whether pixels of 8-bit images go to the device as bytes: see Batch::raw.
-  [[nodiscard]] bool uploads_bytes() const { return options_.images.loader.rows.raw; }
+  [[nodiscard]] bool uploads_bytes() const { return loader_->options().rows.raw; }
   [[nodiscard]] std::int64_t epochs() const { return epochs_; }  ///< including the cool-down
 
   /// Sets the peak rate for utilisation, in FLOP/s: that of this process, see

@@ -20,6 +20,12 @@ struct Datasets {
   std::shared_ptr<const Dataset> train, test;
 };
 
+/// Whether loaders for this task leave pixels raw: those of a run on a GPU, unless the task reads
+/// values of images on the CPU.
+[[nodiscard]] inline bool takes_raw_pixels(const Task& task, const Model& model) {
+  return task.info().takes_raw_pixels && model.device().is_cuda();
+}
+
 struct LoopOptions {
   /// Parts of each batch that are computed on their own, over all processes: a power of two. 0: one
   /// for each process, added up by the engine's all-reduce.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/autograd.h"
+#include "train/loop/trainer_options.h"
 #include "train/start/initial_weights.h"
 #include "train/start/setup.h"
 #include "train/start/tasks.h"
@@ -47,7 +48,7 @@ ImageSize Probe::largest_size() const {
 
 TrainingImages Probe::images() const {
   TrainingImages images = training_images(config_);
-  images.loader.rows.raw = step_->takes_raw_pixels(*data_.train);
+  images.loader.rows.raw = takes_raw_pixels(step_->task(), *model_);
   return images;
 }
 
