@@ -333,6 +333,17 @@ TEST_CASE("a weight on the tape is not frozen by its copy") {
   CHECK(p.grad().defined());
 }
 
+TEST_CASE(
+    "a linear layer reads rows where they lie if they are evenly spaced, others from a copy") {
+  const Tensor x = rand_normal({4, 5, 2, 8}, {0, 1}, {1});
+  const Tensor w = rand_normal({6, 8}, {0, 1}, {2}), b = rand_normal({6}, {0, 1}, {3});
+  for (const Tensor& part : {ops::slice(x, 1, 0, 1), ops::slice(x, 2, 1, 2), ops::slice(x, 1, 1, 4),
+                             ops::transpose(x, 0, 1), ops::expand(x, {3, 4, 5, 2, 8})}) {
+    CAPTURE(part.shape());
+    CHECK(ops::linear(part, w, b).to_vector() == ops::linear(part.clone(), w, b).to_vector());
+  }
+}
+
 TEST_CASE("products refuse what does not fit, by name") {
   const Tensor a = zeros({64, 197, 192}), b = zeros({768, 192});
   CHECK_THROWS_WITH_AS((void)ops::matmul(a, b),
