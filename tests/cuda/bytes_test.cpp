@@ -28,7 +28,9 @@ StepBytes bytes_of_step(const std::string& model, std::int64_t pictures) {
   tests::LeastBytes least;
   const tests::StepCounts counts = tests::counts_of_step(trainer, [&](bool on) {
     least.count(on);
-    if (!on) least.add_update(trainer.model().store());
+    if (on) return;
+    least.add_pixels(pictures * 3 * 224 * 224);
+    least.add_update(trainer.model().store());
   });
   StepBytes bytes{{{"products", static_cast<double>(counts.product_bytes)}}, least.by_kind()};
   for (const auto& [kernel, counters] : counts.kernels) {

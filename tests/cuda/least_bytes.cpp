@@ -145,6 +145,10 @@ void LeastBytes::recorded(const OpLabel& op, std::span<const Tensor> inputs, con
   found->second(by_kind_, inputs, output);
 }
 
+void LeastBytes::add_pixels(std::int64_t values) {
+  by_kind_[kOthers] += bytes_of(values, DType::u8) + bytes_of(values, DType::f32);
+}
+
 /// Clipping reads the gradients. AdamW reads them again, and reads and writes weights, moments and
 /// averages; the weights' bf16 copies are written.
 void LeastBytes::add_update(const ParameterStore& store) {

@@ -1,6 +1,7 @@
 // The least bytes that a training step of a ViT must move on a GPU, from the ops of its tape.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <span>
 #include <string>
@@ -19,6 +20,8 @@ class LeastBytes final : public TapeWatcher {
  public:
   /// Whether ops are counted now.
   void count(bool on) { counts_ = on; }
+  /// What one pass over this many 8-bit values of images must move to make f32 of them.
+  void add_pixels(std::int64_t values);
   /// What clipping, AdamW, averages and bf16 copies must move.
   void add_update(const ParameterStore& store);
   /// By kind: as kind_of_kernel().
