@@ -111,7 +111,7 @@ TEST_CASE("a guard that may skip reads at once on every device") {
 
 TEST_CASE("steps that a device has skipped are found when they are read") {
   Gated f(skipping(), StepGate::Reads::skipped_by_device);
-  for (const double loss : {1.0, NAN, 3.0}) CHECK(f.step(loss).empty());
+  for (const double loss : {1.0, double{NAN}, 3.0}) CHECK(f.step(loss).empty());
   CHECK(f.step(5, INFINITY).empty());
   CHECK(f.progress.guard.skipped == 0);
   CHECK(f.gate.read_back(f.progress) == 2);
