@@ -113,7 +113,6 @@ std::vector<ModelCase> unpadded_cases() {
        tiny("vit", {{"block_fn", "eva"},
                     {"qkv_fused", false},
                     {"num_kv_heads", {2, 1}},
-                    {"qk_norm", true},
                     {"scale_attn_norm", true},
                     {"scale_mlp_norm", true},
                     {"mlp_layer", "swiglu"},

@@ -7,6 +7,7 @@
 #include "engine/autograd.h"
 #include "engine/base/text.h"
 #include "engine/copy.h"
+#include "engine/cuda/graph.h"
 #include "engine/fixed_place.h"
 #include "engine/kept_copy.h"
 
@@ -49,11 +50,17 @@ std::string form_of(const std::vector<Batch>& batches) {
 
 RecordedStep::RecordedStep(const std::vector<Batch>& like, const ParameterStore& store,
                            double& flop)
-    : graph_(store.options().device.index), form_(form_of(like)), flop_(flop) {
+    : graph_(std::make_unique<cuda::Graph>(store.options().device.index)),
+      form_(form_of(like)),
+      flop_(flop) {
   for (const Batch& batch : like) places_.push_back(place_for(batch));
   for (const Parameter& parameter : store.parameters()) tensors_.push_back({parameter.tensor});
   for (const Parameter& buffer : store.buffers()) tensors_.push_back({buffer.tensor});
 }
+
+RecordedStep::~RecordedStep() = default;
+
+bool RecordedStep::is_recorded() const { return graph_->is_recorded(); }
 
 void RecordedStep::place(const std::vector<Batch>& batches) const {
   for (std::size_t i = 0; i < batches.size(); ++i) put_into(places_[i], batches[i]);
@@ -70,7 +77,7 @@ void RecordedStep::rehearse(const std::vector<Batch>& batches, const StepWork& w
                             StepResults& numbers) {
   place(batches);
   for (const RecordedTensor& each : tensors_) refresh_copy(each.tensor);
-  graph_.rehearse([&] { run(work); });
+  graph_->rehearse([&] { run(work); });
   numbers = numbers.copied(numbers.step());
 }
 
@@ -83,7 +90,7 @@ void RecordedStep::record(const std::vector<Batch>& batches, const StepWork& wor
     versions.push_back(each.tensor.version());
   }
   const double before = flop_;
-  graph_.record([&] { run(work); });
+  graph_->record([&] { run(work); });
   flop_of_step_ = std::exchange(flop_, before) - before;  // repeat() adds it
   results_ = numbers;
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
@@ -118,7 +125,7 @@ void RecordedStep::note_changes() const {
 void RecordedStep::repeat(const std::vector<Batch>& batches, StepResults& numbers) {
   place(batches);
   restore_places();
-  graph_.launch();
+  graph_->launch();
   note_changes();
   flop_ += flop_of_step_;
   numbers = results_->copied(numbers.step());

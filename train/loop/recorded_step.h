@@ -3,16 +3,20 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "data/loading/batch_source.h"
-#include "engine/cuda/graph.h"
 #include "models/scope.h"
 #include "train/loop/step_results.h"
 
 namespace fovea {
+
+namespace cuda {
+class Graph;
+}
 
 /// The work of a device in a step: passes over these batches, and the update. It also sets the
 /// step's StepResults.
@@ -39,9 +43,12 @@ class RecordedStep {
   /// For steps with batches like these, which are on the device. `flop` counts the products of
   /// steps.
   RecordedStep(const std::vector<Batch>& like, const ParameterStore& store, double& flop);
+  ~RecordedStep();
+  RecordedStep(const RecordedStep&) = delete;
+  RecordedStep& operator=(const RecordedStep&) = delete;
 
   [[nodiscard]] const std::string& form() const { return form_; }  ///< of its batches
-  [[nodiscard]] bool is_recorded() const { return graph_.is_recorded(); }
+  [[nodiscard]] bool is_recorded() const;
 
   /// Runs a step from the graph's memory. Two rehearsals come before record().
   void rehearse(const std::vector<Batch>& batches, const StepWork& work, StepResults& numbers);
@@ -64,7 +71,7 @@ class RecordedStep {
   void restore_places() const;
   void note_changes() const;
 
-  cuda::Graph graph_;
+  std::unique_ptr<cuda::Graph> graph_;
   std::string form_;
   std::vector<Batch> places_;
   std::vector<RecordedTensor> tensors_;

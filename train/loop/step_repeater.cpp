@@ -7,6 +7,7 @@
 #include "engine/autograd.h"
 #include "engine/base/error.h"
 #include "engine/base/text.h"
+#include "engine/cuda/graph.h"
 #include "engine/storage.h"
 
 namespace fovea {

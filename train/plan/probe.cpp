@@ -31,7 +31,9 @@ Probe::Probe(TrainConfig config, Datasets data)
   if (config_.request.resume.empty())  // throws early if files are missing
     set_initial_weights(config_.weights, {config_.run, data_.train->class_names()}, *model_,
                         notices);
-  step_ = std::make_unique<TrainStep>(step_options(config_), config_.run, *model_,
+  StepOptions options = step_options(config_);
+  options.graph = false;  // a run without the memory of a recording goes on op by op
+  step_ = std::make_unique<TrainStep>(options, config_.run, *model_,
                                       make_task(config_, *model_, data_.train.get()));
 }
 
