@@ -113,6 +113,8 @@ std::vector<ModelCase> unpadded_cases() {
        tiny("vit", {{"block_fn", "eva"},
                     {"qkv_fused", false},
                     {"num_kv_heads", {2, 1}},
+                    {"qk_norm", true},
+                    {"rope", "axial"},  // without it, a bias of all keys has no effect
                     {"scale_attn_norm", true},
                     {"scale_mlp_norm", true},
                     {"mlp_layer", "swiglu"},

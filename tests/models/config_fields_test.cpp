@@ -41,7 +41,7 @@ std::vector<json> others(const ConfigField& field, const Access<T>& target, cons
   } else if constexpr (std::is_same_v<T, std::optional<std::int64_t>>) {
     values = {value.value_or(1) + 1};
   } else if constexpr (std::is_same_v<T, double>) {
-    values = {value / 2, value * 2, (low + high) / 2};
+    values = {value / 2, value * 2, (low + high) / 2, (low + 3 * high) / 4};
   } else if constexpr (std::is_same_v<T, std::string>) {
     values.assign(field.choices.begin(), field.choices.end());
     if (values.empty()) values = {"vit_small_patch4_32"};
@@ -153,18 +153,17 @@ json detector(const json& settings) {
 
 TEST_CASE("every setting of every family is written as it was read, and changes no other") {
   const json gap{{"global_pool", "avg"}}, table{{"pos_embed", "learned"}};
+  const json eva{
+      {"block_fn", "eva"}, {"init_values", 0.5}, {"mlp_layer", "swiglu"}, {"rope", "axial"}};
+  const json apart{{"block_fn", "eva"}, {"qkv_fused", false}, {"num_kv_heads", {4, 2, 1}}};
   const json rope{{"rope", "axial"}, {"rope_temperature", 50}};
   const json residual{{"backbone", "resnet"}, {"planes", {8, 16}}, {"blocks", {1, 1}}};
   const json backbone{{"backbone", "vit_tiny_patch4_32"}, {"backbone_args", {{"depth", 2}}}};
+  const std::vector<json> vits{with(kEncoder, gap), with(kEncoder, rope), with(kEncoder, eva),
+                               with(kEncoder, apart)};
   const std::map<std::string, std::function<void()>> checks{
-      {"vit",
-       [&] {
-         check_family(read_vit_config, {with(kEncoder, gap), with(kEncoder, rope)});
-       }},
-      {"pit",
-       [&] {
-         check_family(read_pit_config, {with(kEncoder, gap), with(kEncoder, rope)});
-       }},
+      {"vit", [&] { check_family(read_vit_config, vits); }},
+      {"pit", [&] { check_family(read_pit_config, vits); }},
       {"deit",
        [&] {
          check_family(read_deit_config, {kEncoder, with(kEncoder, rope)});
