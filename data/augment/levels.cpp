@@ -13,17 +13,17 @@ namespace {
 constexpr std::int64_t kLevels = 256;
 
 using Histogram = std::array<std::int64_t, kLevels>;
-using LevelTable = std::array<std::uint8_t, kLevels>;
+using LevelMap = std::array<std::uint8_t, kLevels>;
 
-LevelTable identity() {
-  LevelTable table;
+LevelMap identity() {
+  LevelMap table;
   for (std::size_t v = 0; v < table.size(); ++v) table[v] = static_cast<std::uint8_t>(v);
   return table;
 }
 
 template <class Function>
-LevelTable tabulate(const Function& function) {
-  LevelTable table;
+LevelMap tabulate(const Function& function) {
+  LevelMap table;
   for (int v = 0; v < kLevels; ++v)
     table[static_cast<std::size_t>(v)] = static_cast<std::uint8_t>(std::clamp(function(v), 0, 255));
   return table;
@@ -38,7 +38,7 @@ std::array<Histogram, Image::kChannels> histograms(const Image& image) {
 }
 
 /// Applies one table per channel.
-Image map_channels(const Image& image, const std::array<LevelTable, Image::kChannels>& tables) {
+Image map_channels(const Image& image, const std::array<LevelMap, Image::kChannels>& tables) {
   require_rgb8(image, "levels");
   Image result = image;
   for (std::size_t i = 0; i < result.pixels.size(); i += Image::kChannels)
@@ -47,20 +47,20 @@ Image map_channels(const Image& image, const std::array<LevelTable, Image::kChan
   return result;
 }
 
-Image map_levels(const Image& image, const LevelTable& table) {
+Image map_levels(const Image& image, const LevelMap& table) {
   return map_channels(image, {table, table, table});
 }
 
 template <class MakeTable>
 Image map_by_histogram(const Image& image, const MakeTable& make_table) {
-  std::array<LevelTable, Image::kChannels> tables;
+  std::array<LevelMap, Image::kChannels> tables;
   const auto counts = histograms(image);
   std::transform(counts.begin(), counts.end(), tables.begin(), make_table);
   return map_channels(image, tables);
 }
 
 /// int(v s - lo s), s = 255 / (hi - lo): maps the lowest and highest level to 0 and 255.
-LevelTable contrast_table(const Histogram& counts) {
+LevelMap contrast_table(const Histogram& counts) {
   const auto present = [](std::int64_t count) { return count > 0; };
   const auto lo = std::find_if(counts.begin(), counts.end(), present) - counts.begin();
   const auto hi = counts.rend() - std::find_if(counts.rbegin(), counts.rend(), present) - 1;
@@ -71,7 +71,7 @@ LevelTable contrast_table(const Histogram& counts) {
 }
 
 /// (step / 2 + pixels below v) / step; step = (pixels - those of the highest level) / 255.
-LevelTable equal_table(const Histogram& counts) {
+LevelMap equal_table(const Histogram& counts) {
   std::int64_t sum = 0, highest = 0, present = 0;
   for (const std::int64_t count : counts) {
     sum += count;
@@ -80,7 +80,7 @@ LevelTable equal_table(const Histogram& counts) {
   }
   const std::int64_t step = (sum - highest) / 255;
   if (present <= 1 || step == 0) return identity();
-  LevelTable table;
+  LevelMap table;
   std::int64_t below = step / 2;
   for (std::size_t v = 0; v < table.size(); ++v) {
     table[v] = static_cast<std::uint8_t>(std::min<std::int64_t>(below / step, 255));
