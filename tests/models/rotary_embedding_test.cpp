@@ -12,13 +12,12 @@
 #include "ops/view.h"
 #include "tests/models/model_configs.h"
 #include "tests/support/errors.h"
+#include "tests/support/f64.h"
 
 using namespace fovea;
 using namespace fovea::tests;
 
 namespace {
-
-constexpr TensorOptions kF64{DType::f64, {}};
 
 std::unique_ptr<Model> model_of(const json& config) {
   return make_model_from_config(config, 1, kF64);
@@ -28,14 +27,14 @@ Tensor pictures(const Shape& shape = {2, 3, 8, 12}) {
   return rand_uniform(shape, {-1, 1}, {5}, kF64);
 }
 
-Context in_f64() {
+Context context_in_f64() {
   Context ctx;
   ctx.activations = DType::f64;
   return ctx;
 }
 
-Tensor logits_of(Model& model, const Tensor& images) {
-  Context ctx = in_f64();
+Tensor logits_at_any_size(Model& model, const Tensor& images) {
+  Context ctx = context_in_f64();
   ctx.any_size = true;
   const NoGrad no_grad;
   return model_as<Classifier>(model).forward(images, ctx).logits;
@@ -52,7 +51,7 @@ double difference(const Tensor& a, const Tensor& b) {
 /// A stack of two blocks of three heads.
 Positions positions_of(const RotaryConfig& config, const TokenGrid& grid) {
   ParameterStore store(3, kF64);
-  return RotaryEmbedding(Scope(store) / "rope", config)({grid}, in_f64());
+  return RotaryEmbedding(Scope(store) / "rope", config)({grid}, context_in_f64());
 }
 
 /// The angle of a row and pair, in [-pi, pi].
@@ -107,7 +106,7 @@ TEST_CASE("each block and head has mixed frequencies of its own, of the paper's 
     }
     if (head > 0) CHECK(at(0, head, 0) != doctest::Approx(at(0, head - 1, 0)));
   }
-  const Positions all = rope({{{3, 4}, 1}}, in_f64());
+  const Positions all = rope({{{3, 4}, 1}}, context_in_f64());
   for (std::int64_t block = 0; block < 2; ++block) {
     const Tensor table = all.of_block(block).rotation.table;
     const double expected = 2 * at(0, 3 * block + 1, 5) + 1 * at(1, 3 * block + 1, 5);
@@ -121,10 +120,12 @@ TEST_CASE("mixed frequencies of zero are no positions") {
     const auto plain = model_of(config_of(family));
     const auto turned = model_of(config_of(family, {{"rope", "mixed"}}));
     copy_weights(*plain, *turned);
-    CHECK(difference(logits_of(*turned, pictures()), logits_of(*plain, pictures())) > 1e-6);
+    CHECK(difference(logits_at_any_size(*turned, pictures()),
+                     logits_at_any_size(*plain, pictures())) > 1e-6);
     const NoGrad no_grad;
     turned->store().find("rope.freqs").fill_(0);
-    CHECK(difference(logits_of(*turned, pictures()), logits_of(*plain, pictures())) < 1e-12);
+    CHECK(difference(logits_at_any_size(*turned, pictures()),
+                     logits_at_any_size(*plain, pictures())) < 1e-12);
   }
 }
 
@@ -137,16 +138,16 @@ TEST_CASE("a table follows the size of the images and its frequencies") {
     wide["img_size"] = {16, 8};
     const auto other = model_of(wide);
     copy_weights(*model, *other);
-    const Tensor before = logits_of(*model, pictures());
+    const Tensor before = logits_at_any_size(*model, pictures());
     const Tensor large = pictures({2, 3, 16, 8});
-    CHECK(difference(logits_of(*model, large), logits_of(*other, large)) == 0);
-    CHECK(difference(logits_of(*model, pictures()), before) == 0);
+    CHECK(difference(logits_at_any_size(*model, large), logits_at_any_size(*other, large)) == 0);
+    CHECK(difference(logits_at_any_size(*model, pictures()), before) == 0);
     if (rope == std::string("axial")) continue;
     {
       const NoGrad no_grad;
       model->store().find("rope.freqs").fill_(0.3);
     }
-    CHECK(difference(logits_of(*model, pictures()), before) > 1e-6);
+    CHECK(difference(logits_at_any_size(*model, pictures()), before) > 1e-6);
   }
 }
 
@@ -158,8 +159,8 @@ TEST_CASE("rotary positions tell equal patches apart") {
   const Tensor left = ops::slice(image, 3, 0, 4), middle = ops::slice(image, 3, 4, 8);
   const Tensor swapped = ops::cat({middle, left, ops::slice(image, 3, 8, 12)}, 3);
   const auto plain = model_of(config_of("vit", more)), rope = model_of(config_of("vit", turned));
-  CHECK(difference(logits_of(*plain, image), logits_of(*plain, swapped)) < 1e-12);
-  CHECK(difference(logits_of(*rope, image), logits_of(*rope, swapped)) > 1e-6);
+  CHECK(difference(logits_at_any_size(*plain, image), logits_at_any_size(*plain, swapped)) < 1e-12);
+  CHECK(difference(logits_at_any_size(*rope, image), logits_at_any_size(*rope, swapped)) > 1e-6);
 }
 
 TEST_CASE("an autoencoder turns the visible patches by their own places") {
@@ -168,7 +169,7 @@ TEST_CASE("an autoencoder turns the visible patches by their own places") {
     const auto model = model_of(mae_config({{"rope", rope}}));
     auto& mae = model_as<Mae>(*model);
     const NoGrad no_grad;
-    Context ctx = in_f64();
+    Context ctx = context_in_f64();
     // Patches 1, 2 and 5 of six are visible, in two orders.
     const Masking forward(from_values({1, 6}, {5, 0, 1, 3, 4, 2}, kF64), 3);
     const Masking back(from_values({1, 6}, {5, 2, 1, 3, 4, 0}, kF64), 3);
@@ -187,12 +188,12 @@ TEST_CASE("an autoencoder turns the visible patches by their own places") {
 TEST_CASE("attention is shown with the queries and keys that it multiplies") {
   const auto model = model_of(config_of("vit", {{"rope", "axial"}, {"depth", 1}}));
   std::map<std::string, Tensor> shown;
-  Context ctx = in_f64();
+  Context ctx = context_in_f64();
   ctx.tap = [&](std::string_view name, const Tensor& value) { shown[std::string(name)] = value; };
   const NoGrad no_grad;
   static_cast<void>(model->probe(pictures(), ctx));
   const Tensor turned = shown.at("attn/0/qkv");
-  Context again = in_f64();
+  Context again = context_in_f64();
   const auto plain = model_of(config_of("vit", {{"depth", 1}}));
   copy_weights(*model, *plain);
   again.tap = ctx.tap;

@@ -13,14 +13,13 @@
 #include "ops/attention.h"
 #include "ops/view.h"
 #include "tests/support/errors.h"
+#include "tests/support/f64.h"
 #include "tests/support/values.h"
 
 using namespace fovea;
 using fovea::tests::check_error;
 
 namespace {
-
-constexpr TensorOptions kF64{DType::f64, {}};
 
 Tensor random(const Shape& shape, DType dtype, std::uint64_t seed) {
   return rand_uniform(shape, {-1, 1}, {seed}, kF64).to(dtype);
