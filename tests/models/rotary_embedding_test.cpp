@@ -10,6 +10,7 @@
 
 #include "models/layers/encoder_config.h"
 #include "ops/view.h"
+#include "tests/models/in_f64.h"
 #include "tests/models/model_configs.h"
 #include "tests/support/errors.h"
 #include "tests/support/f64.h"
@@ -27,20 +28,14 @@ Tensor pictures(const Shape& shape = {2, 3, 8, 12}) {
   return rand_uniform(shape, {-1, 1}, {5}, kF64);
 }
 
-Context context_in_f64() {
-  Context ctx;
-  ctx.activations = DType::f64;
-  return ctx;
-}
-
 Tensor logits_at_any_size(Model& model, const Tensor& images) {
-  Context ctx = context_in_f64();
+  Context ctx = in_f64();
   ctx.any_size = true;
   const NoGrad no_grad;
   return model_as<Classifier>(model).forward(images, ctx).logits;
 }
 
-double difference(const Tensor& a, const Tensor& b) {
+double distance(const Tensor& a, const Tensor& b) {
   const std::vector<double> x = a.to_vector(), y = b.to_vector();
   REQUIRE(x.size() == y.size());
   double worst = 0;
@@ -51,7 +46,7 @@ double difference(const Tensor& a, const Tensor& b) {
 /// A stack of two blocks of three heads.
 Positions positions_of(const RotaryConfig& config, const TokenGrid& grid) {
   ParameterStore store(3, kF64);
-  return RotaryEmbedding(Scope(store) / "rope", config)({grid}, context_in_f64());
+  return RotaryEmbedding(Scope(store) / "rope", config)({grid}, in_f64());
 }
 
 /// The angle of a row and pair, in [-pi, pi].
@@ -106,7 +101,7 @@ TEST_CASE("each block and head has mixed frequencies of its own, of the paper's 
     }
     if (head > 0) CHECK(at(0, head, 0) != doctest::Approx(at(0, head - 1, 0)));
   }
-  const Positions all = rope({{{3, 4}, 1}}, context_in_f64());
+  const Positions all = rope({{{3, 4}, 1}}, in_f64());
   for (std::int64_t block = 0; block < 2; ++block) {
     const Tensor table = all.of_block(block).rotation.table;
     const double expected = 2 * at(0, 3 * block + 1, 5) + 1 * at(1, 3 * block + 1, 5);
@@ -120,12 +115,12 @@ TEST_CASE("mixed frequencies of zero are no positions") {
     const auto plain = model_of(config_of(family));
     const auto turned = model_of(config_of(family, {{"rope", "mixed"}}));
     copy_weights(*plain, *turned);
-    CHECK(difference(logits_at_any_size(*turned, pictures()),
-                     logits_at_any_size(*plain, pictures())) > 1e-6);
+    CHECK(distance(logits_at_any_size(*turned, pictures()),
+                   logits_at_any_size(*plain, pictures())) > 1e-6);
     const NoGrad no_grad;
     turned->store().find("rope.freqs").fill_(0);
-    CHECK(difference(logits_at_any_size(*turned, pictures()),
-                     logits_at_any_size(*plain, pictures())) < 1e-12);
+    CHECK(distance(logits_at_any_size(*turned, pictures()),
+                   logits_at_any_size(*plain, pictures())) < 1e-12);
   }
 }
 
@@ -140,14 +135,14 @@ TEST_CASE("a table follows the size of the images and its frequencies") {
     copy_weights(*model, *other);
     const Tensor before = logits_at_any_size(*model, pictures());
     const Tensor large = pictures({2, 3, 16, 8});
-    CHECK(difference(logits_at_any_size(*model, large), logits_at_any_size(*other, large)) == 0);
-    CHECK(difference(logits_at_any_size(*model, pictures()), before) == 0);
+    CHECK(distance(logits_at_any_size(*model, large), logits_at_any_size(*other, large)) == 0);
+    CHECK(distance(logits_at_any_size(*model, pictures()), before) == 0);
     if (rope == std::string("axial")) continue;
     {
       const NoGrad no_grad;
       model->store().find("rope.freqs").fill_(0.3);
     }
-    CHECK(difference(logits_at_any_size(*model, pictures()), before) > 1e-6);
+    CHECK(distance(logits_at_any_size(*model, pictures()), before) > 1e-6);
   }
 }
 
@@ -159,8 +154,8 @@ TEST_CASE("rotary positions tell equal patches apart") {
   const Tensor left = ops::slice(image, 3, 0, 4), middle = ops::slice(image, 3, 4, 8);
   const Tensor swapped = ops::cat({middle, left, ops::slice(image, 3, 8, 12)}, 3);
   const auto plain = model_of(config_of("vit", more)), rope = model_of(config_of("vit", turned));
-  CHECK(difference(logits_at_any_size(*plain, image), logits_at_any_size(*plain, swapped)) < 1e-12);
-  CHECK(difference(logits_at_any_size(*rope, image), logits_at_any_size(*rope, swapped)) > 1e-6);
+  CHECK(distance(logits_at_any_size(*plain, image), logits_at_any_size(*plain, swapped)) < 1e-12);
+  CHECK(distance(logits_at_any_size(*rope, image), logits_at_any_size(*rope, swapped)) > 1e-6);
 }
 
 TEST_CASE("an autoencoder turns the visible patches by their own places") {
@@ -169,7 +164,7 @@ TEST_CASE("an autoencoder turns the visible patches by their own places") {
     const auto model = model_of(mae_config({{"rope", rope}}));
     auto& mae = model_as<Mae>(*model);
     const NoGrad no_grad;
-    Context ctx = context_in_f64();
+    Context ctx = in_f64();
     // Patches 1, 2 and 5 of six are visible, in two orders.
     const Masking forward(from_values({1, 6}, {5, 0, 1, 3, 4, 2}, kF64), 3);
     const Masking back(from_values({1, 6}, {5, 2, 1, 3, 4, 0}, kF64), 3);
@@ -178,8 +173,8 @@ TEST_CASE("an autoencoder turns the visible patches by their own places") {
     const Reconstruction b = mae.reconstruct(image, back, ctx);
     const auto token = [](const Tensor& x, std::int64_t i) { return ops::select(x, 1, i); };
     for (std::int64_t i = 0; i < 3; ++i)
-      CHECK(difference(token(a.latent, 1 + i), token(b.latent, 3 - i)) < 1e-12);
-    CHECK(difference(a.pixels, b.pixels) < 1e-12);
+      CHECK(distance(token(a.latent, 1 + i), token(b.latent, 3 - i)) < 1e-12);
+    CHECK(distance(a.pixels, b.pixels) < 1e-12);
   }
   CHECK(model_of(mae_config({{"rope", "mixed"}}))->store().find("decoder_rope.freqs").shape() ==
         Shape{2, 1, 3, 4});
@@ -188,23 +183,23 @@ TEST_CASE("an autoencoder turns the visible patches by their own places") {
 TEST_CASE("attention is shown with the queries and keys that it multiplies") {
   const auto model = model_of(config_of("vit", {{"rope", "axial"}, {"depth", 1}}));
   std::map<std::string, Tensor> shown;
-  Context ctx = context_in_f64();
+  Context ctx = in_f64();
   ctx.tap = [&](std::string_view name, const Tensor& value) { shown[std::string(name)] = value; };
   const NoGrad no_grad;
   static_cast<void>(model->probe(pictures(), ctx));
   const Tensor turned = shown.at("attn/0/qkv");
-  Context again = context_in_f64();
+  Context again = in_f64();
   const auto plain = model_of(config_of("vit", {{"depth", 1}}));
   copy_weights(*model, *plain);
   again.tap = ctx.tap;
   static_cast<void>(plain->probe(pictures(), again));
   const Tensor as_it_was = shown.at("attn/0/qkv");
   const auto token = [](const Tensor& x, std::int64_t i) { return ops::select(x, 1, i); };
-  CHECK(difference(token(turned, 0), token(as_it_was, 0)) == 0);  // the class token
-  CHECK(difference(token(turned, 1), token(as_it_was, 1)) == 0);  // at x = y = 0
-  CHECK(difference(token(turned, 2), token(as_it_was, 2)) > 1e-3);
+  CHECK(distance(token(turned, 0), token(as_it_was, 0)) == 0);  // the class token
+  CHECK(distance(token(turned, 1), token(as_it_was, 1)) == 0);  // at x = y = 0
+  CHECK(distance(token(turned, 2), token(as_it_was, 2)) > 1e-3);
   const auto values = [](const Tensor& x) { return ops::slice(x, 2, 48, 72); };
-  CHECK(difference(values(turned), values(as_it_was)) == 0);
+  CHECK(distance(values(turned), values(as_it_was)) == 0);
 }
 
 TEST_CASE("frequencies have no weight decay, and belong to no block") {
