@@ -24,7 +24,7 @@ json eva(const json& more = json::object()) {
   return config;
 }
 
-std::unique_ptr<Model> model_of(const json& config) {
+std::unique_ptr<Model> eva_model(const json& config) {
   return make_model_from_config(config, 1, kF64);
 }
 
@@ -71,23 +71,23 @@ json hub_settings(const std::string& text) {
 }  // namespace
 
 TEST_CASE("parameters have timm's names") {
-  const auto fused = model_of(eva({{"attn_type", "eva"}, {"init_values", 0.1}}));
+  const auto fused = eva_model(eva({{"attn_type", "eva"}, {"init_values", 0.1}}));
   for (const char* name : {"blocks.1.attn.qkv.weight", "blocks.1.attn.q_bias",
                            "blocks.1.attn.v_bias", "blocks.1.gamma_1", "blocks.1.gamma_2"}) {
     CAPTURE(std::string(name));
     CHECK(has(*fused, name));
   }
   CHECK(!has(*fused, "blocks.1.attn.qkv.bias"));
-  const auto apart = model_of(eva({{"attn_type", "eva"}, {"qkv_fused", false}}));
+  const auto apart = eva_model(eva({{"attn_type", "eva"}, {"qkv_fused", false}}));
   CHECK(has(*apart, "blocks.1.attn.q_proj.bias"));
   CHECK(!has(*apart, "blocks.1.attn.k_proj.bias"));
   CHECK(has(*apart, "blocks.1.attn.v_proj.bias"));
   const auto rope =
-      model_of(eva({{"qkv_fused", false}, {"init_values", 0.1}, {"attn_only_layer_scale", true}}));
+      eva_model(eva({{"qkv_fused", false}, {"init_values", 0.1}, {"attn_only_layer_scale", true}}));
   CHECK(has(*rope, "blocks.1.attn.k_proj.bias"));
   CHECK(has(*rope, "blocks.1.gamma_1"));
   CHECK(!has(*rope, "blocks.1.gamma_2"));
-  const auto post = model_of(eva({{"block_fn", "eva_post"}}));
+  const auto post = eva_model(eva({{"block_fn", "eva_post"}}));
   CHECK(has(*post, "blocks.1.norm2.weight"));
 }
 
@@ -95,9 +95,9 @@ TEST_CASE("without a bias of the keys attention is that with a bias of zero") {
   for (const bool fused : {true, false}) {
     // Without rotary positions a bias of the keys would change no weight of attention.
     const auto none =
-        model_of(eva({{"attn_type", "eva"}, {"qkv_fused", fused}, {"rope", "axial"}}));
+        eva_model(eva({{"attn_type", "eva"}, {"qkv_fused", fused}, {"rope", "axial"}}));
     disturb(*none);
-    const auto all = model_of(eva({{"rope", "axial"}}));
+    const auto all = eva_model(eva({{"rope", "axial"}}));
     copy_weights(*none, *all);
     const NoGrad no_grad;
     for (const std::string block : {"blocks.0.attn.", "blocks.1.attn."}) {
@@ -124,7 +124,7 @@ TEST_CASE("a head of keys and values serves the heads of queries after each othe
   const json apart{{"qkv_fused", false}, {"num_heads", 6}, {"rope", "axial"}, {"qk_norm", true}};
   json few = apart;
   few["num_kv_heads"] = {6, 2};
-  const auto model = model_of(eva(few)), all = model_of(eva(apart));
+  const auto model = eva_model(eva(few)), all = eva_model(eva(apart));
   disturb(*model);
   copy_weights(*model, *all);
   const NoGrad no_grad;
@@ -139,7 +139,7 @@ TEST_CASE("a head of keys and values serves the heads of queries after each othe
 }
 
 TEST_CASE("layers that end a branch start smaller from block to block, and gates like others") {
-  const auto plain = model_of(config_of("vit")), own = model_of(eva());
+  const auto plain = eva_model(config_of("vit")), own = eva_model(eva());
   for (const std::int64_t block : {0, 1}) {
     for (const char* const layer : {"attn.proj", "mlp.fc2"}) {
       const std::string name = "blocks." + std::to_string(block) + "." + layer + ".weight";
@@ -150,14 +150,14 @@ TEST_CASE("layers that end a branch start smaller from block to block, and gates
       }
     }
   }
-  const auto gated = model_of(eva({{"mlp_layer", "swiglu"}}));
+  const auto gated = eva_model(eva({{"mlp_layer", "swiglu"}}));
   CHECK(gated->store().find("blocks.0.mlp.fc1_g.bias").at(0) == 0);
   CHECK(std::abs(gated->store().find("blocks.0.mlp.fc1_g.weight").at(0)) > 1e-5);
 }
 
 TEST_CASE("the hidden channels of a gate are those behind it, and a multiple") {
   const auto rows = [](const json& more, const char* layer) {
-    return model_of(eva(more))->store().find(std::string("blocks.0.mlp.") + layer).shape();
+    return eva_model(eva(more))->store().find(std::string("blocks.0.mlp.") + layer).shape();
   };
   const double ratio = 2.0 / 3 * 4;  // 64 of 24
   CHECK(rows({{"mlp_layer", "glu"}, {"mlp_ratio", ratio}}, "fc1.weight") == Shape{128, 24});
@@ -171,12 +171,13 @@ TEST_CASE("without prefix tokens a shift of all coordinates changes no logit") {
   const json alone{{"class_token", false}, {"pos_embed", "none"}, {"rope", "axial"}};
   json shifted = alone;
   shifted["rope_grid_offset"] = 7.5;
-  CHECK(difference(logits_of(*model_of(eva(alone))), logits_of(*model_of(eva(shifted)))) < 1e-12);
+  CHECK(difference(logits_of(*eva_model(eva(alone))), logits_of(*eva_model(eva(shifted)))) < 1e-12);
   json turned = shifted;
   turned["class_token"] = true;
   json in_place = alone;
   in_place["class_token"] = true;
-  CHECK(difference(logits_of(*model_of(eva(in_place))), logits_of(*model_of(eva(turned)))) > 1e-9);
+  CHECK(difference(logits_of(*eva_model(eva(in_place))), logits_of(*eva_model(eva(turned)))) >
+        1e-9);
 }
 
 TEST_CASE("rotary positions lie where the settings say") {
