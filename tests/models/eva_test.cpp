@@ -10,13 +10,12 @@
 #include "tests/models/model_configs.h"
 #include "tests/models/same_tensors.h"
 #include "tests/support/errors.h"
+#include "tests/support/f64.h"
 
 using namespace fovea;
 using namespace fovea::tests;
 
 namespace {
-
-constexpr TensorOptions kF64{DType::f64, {}};
 
 json eva(const json& more = json::object()) {
   json config = config_of("vit", {{"block_fn", "eva"}, {"global_pool", "avg"}});
@@ -39,7 +38,7 @@ Tensor logits_of(Model& model) {
   return model_as<Classifier>(model).forward(images, ctx).logits;
 }
 
-double difference(const Tensor& a, const Tensor& b) {
+double apart(const Tensor& a, const Tensor& b) {
   const std::vector<double> x = a.to_vector(), y = b.to_vector();
   REQUIRE(x.size() == y.size());
   double worst = 0;
@@ -116,7 +115,7 @@ TEST_CASE("without a bias of the keys attention is that with a bias of zero") {
           .find(block + "qkv.bias")
           .copy_(ops::cat({own("q_proj.bias"), zero, own("v_proj.bias")}, 0));
     }
-    CHECK(difference(logits_of(*none), logits_of(*all)) < 1e-12);
+    CHECK(apart(logits_of(*none), logits_of(*all)) < 1e-12);
   }
 }
 
@@ -135,7 +134,7 @@ TEST_CASE("a head of keys and values serves the heads of queries after each othe
     for (std::int64_t row = 0; row < 24; ++row)
       ops::select(full, 0, row).copy_(ops::select(own, 0, row / 12 * 4 + row % 4));
   }
-  CHECK(difference(logits_of(*model), logits_of(*all)) < 1e-12);
+  CHECK(apart(logits_of(*model), logits_of(*all)) < 1e-12);
 }
 
 TEST_CASE("layers that end a branch start smaller from block to block, and gates like others") {
@@ -171,13 +170,12 @@ TEST_CASE("without prefix tokens a shift of all coordinates changes no logit") {
   const json alone{{"class_token", false}, {"pos_embed", "none"}, {"rope", "axial"}};
   json shifted = alone;
   shifted["rope_grid_offset"] = 7.5;
-  CHECK(difference(logits_of(*eva_model(eva(alone))), logits_of(*eva_model(eva(shifted)))) < 1e-12);
+  CHECK(apart(logits_of(*eva_model(eva(alone))), logits_of(*eva_model(eva(shifted)))) < 1e-12);
   json turned = shifted;
   turned["class_token"] = true;
   json in_place = alone;
   in_place["class_token"] = true;
-  CHECK(difference(logits_of(*eva_model(eva(in_place))), logits_of(*eva_model(eva(turned)))) >
-        1e-9);
+  CHECK(apart(logits_of(*eva_model(eva(in_place))), logits_of(*eva_model(eva(turned)))) > 1e-9);
 }
 
 TEST_CASE("rotary positions lie where the settings say") {
