@@ -38,7 +38,7 @@ Tensor logits_of(Model& model) {
   return model_as<Classifier>(model).forward(images, ctx).logits;
 }
 
-double apart(const Tensor& a, const Tensor& b) {
+double largest_gap(const Tensor& a, const Tensor& b) {
   const std::vector<double> x = a.to_vector(), y = b.to_vector();
   REQUIRE(x.size() == y.size());
   double worst = 0;
@@ -115,7 +115,7 @@ TEST_CASE("without a bias of the keys attention is that with a bias of zero") {
           .find(block + "qkv.bias")
           .copy_(ops::cat({own("q_proj.bias"), zero, own("v_proj.bias")}, 0));
     }
-    CHECK(apart(logits_of(*none), logits_of(*all)) < 1e-12);
+    CHECK(largest_gap(logits_of(*none), logits_of(*all)) < 1e-12);
   }
 }
 
@@ -134,7 +134,7 @@ TEST_CASE("a head of keys and values serves the heads of queries after each othe
     for (std::int64_t row = 0; row < 24; ++row)
       ops::select(full, 0, row).copy_(ops::select(own, 0, row / 12 * 4 + row % 4));
   }
-  CHECK(apart(logits_of(*model), logits_of(*all)) < 1e-12);
+  CHECK(largest_gap(logits_of(*model), logits_of(*all)) < 1e-12);
 }
 
 TEST_CASE("layers that end a branch start smaller from block to block, and gates like others") {
@@ -170,12 +170,14 @@ TEST_CASE("without prefix tokens a shift of all coordinates changes no logit") {
   const json alone{{"class_token", false}, {"pos_embed", "none"}, {"rope", "axial"}};
   json shifted = alone;
   shifted["rope_grid_offset"] = 7.5;
-  CHECK(apart(logits_of(*eva_model(eva(alone))), logits_of(*eva_model(eva(shifted)))) < 1e-12);
+  CHECK(largest_gap(logits_of(*eva_model(eva(alone))), logits_of(*eva_model(eva(shifted)))) <
+        1e-12);
   json turned = shifted;
   turned["class_token"] = true;
   json in_place = alone;
   in_place["class_token"] = true;
-  CHECK(apart(logits_of(*eva_model(eva(in_place))), logits_of(*eva_model(eva(turned)))) > 1e-9);
+  CHECK(largest_gap(logits_of(*eva_model(eva(in_place))), logits_of(*eva_model(eva(turned)))) >
+        1e-9);
 }
 
 TEST_CASE("rotary positions lie where the settings say") {
