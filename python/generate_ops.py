@@ -40,7 +40,9 @@ REQUIRED = {"start of slice", "stop of slice"}
 
 # Ops that Python does not get, with the reason.
 LEFT_OUT = {
-    **dict.fromkeys(["adamw_", "lamb_", "lars_", "lion_", "sgd_", "muon_", "average_"], "for optimizers"),
+    **dict.fromkeys(["adamw_", "lamb_", "lars_", "lion_", "sgd_", "muon_", "average_", "restore_if_skipped"],
+                    "for optimizers"),
+    "finish_pixels": "for the loader's batches",
     **dict.fromkeys(["compute_copy", "squares_by_block", "update_block"], "for the library's own layers"),
 }
 
@@ -76,6 +78,7 @@ class Binding:
     def add(self, parameter: Parameter, owner=""):
         """Adds the arguments that a parameter becomes; returns the op's argument."""
         name = f"{owner}_{parameter.name}" if owner and parameter.name in self.taken else parameter.name
+        self.taken |= {name} if owner else set()
         key = f"{name} of {self.op.name}"
         if parameter.type in self.header.structs:
             fields = self.header.structs[parameter.type].fields

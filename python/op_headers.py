@@ -66,6 +66,9 @@ def parse_fields(body):
     fields, above = [], []
     for line in body.splitlines():
         code, _, comment = line.partition("///")
+        if re.fullmatch(r"\s*\[\[nodiscard\]\] .*\{.*\}\s*", code):  # a member function
+            above = []
+            continue
         if not code.strip():
             above = [*above, comment.strip()] if comment else []
             continue

@@ -193,7 +193,7 @@ TEST_CASE("k beyond one block is summed in parts") {
 
 TEST_CASE("a small result of long sums, whose operands each thread packs alone") {
   const int before = num_threads();
-  for (const int threads : {1, 5}) {
+  for (const int threads : {1, 3}) {
     set_num_threads(threads);
     for (const DType dtype : {DType::f32, DType::bf16}) {
       for (const bool accumulate : {false, true}) {
@@ -266,8 +266,8 @@ TEST_CASE("any number of threads gives the same bits") {
     const Tensor x = rand_uniform({2100, 90}, {-1, 1}, {1}).to(dtype);  // a weight's gradient
     const Tensor dy = rand_uniform({2100, 150}, {-1, 1}, {2}).to(dtype);
     const Tensor turned = ops::transpose(dy, 0, 1);
-    const Tensor one = bits(1, turned, x), seven = bits(7, turned, x);
-    CHECK(std::memcmp(one.raw(), seven.raw(), one.storage().bytes()) == 0);
+    const Tensor one = bits(1, turned, x), three = bits(3, turned, x);
+    CHECK(std::memcmp(one.raw(), three.raw(), one.storage().bytes()) == 0);
   }
   set_num_threads(before);
 }
