@@ -19,7 +19,7 @@ namespace fovea {
 
 struct AttentionConfig {
   HeadsConfig heads;
-  QkvConfig qkv{};
+  QkvConfig qkv;
   bool proj_bias = true;
   double proj_scale = 1;                 ///< factor of the output layer's initial weight
   NormKind scale_norm = NormKind::none;  ///< normalise the concatenated heads

@@ -51,8 +51,9 @@ void bind_branches(nb::module_& m) {
       .def(
           "__init__",
           [](Attention* self, At at, std::int64_t dim, std::int64_t heads, bool bias) {
-            new (self)
-                Attention(at.scope, {.heads = {.dim = dim, .heads = heads}, .qkv_bias = bias});
+            new (self) Attention(
+                at.scope, {.heads = {.dim = dim, .heads = heads},
+                           .qkv = {.dim = dim, .heads = heads, .kv_heads = heads, .bias = bias}});
           },
           "at"_a, "dim"_a, "num_heads"_a, "qkv_bias"_a = true)
       .def(

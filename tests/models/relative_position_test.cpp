@@ -38,7 +38,8 @@ struct Layer {
   Layer(const TokenGrid& g, RelativePosition kind)
       : grid(g),
         attention(Scope(store) / "attn",
-                  {{.dim = kTokenWidth, .heads = kHeads, .relative = kind, .block = 3}}) {
+                  {.heads = {.dim = kTokenWidth, .heads = kHeads, .relative = kind, .block = 3},
+                   .qkv = {.dim = kTokenWidth, .heads = kHeads, .kv_heads = kHeads}}) {
     const NoGrad no_grad;
     std::uint64_t stream = 0;
     for (const Parameter& p : store.parameters()) {
