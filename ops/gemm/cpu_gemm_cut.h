@@ -64,8 +64,9 @@ inline constexpr std::int64_t kFewColumns = std::is_same_v<E, float>&& kVectorRo
                                                 : INT64_MAX;
 /// A thread packs all that its tile needs if C has at most so many elements, ...
 inline constexpr std::int64_t kSmallResult = 1 << 18;
-/// ... and its tiles are so small that a packed block of A and B stays in the level-2 cache.
-inline constexpr std::int64_t kMaxOwnPacked = 3 << 16;
+/// ... and its tiles have at most so many packed elements in a block of A and B. Smaller tiles
+/// would stay in the level-2 cache, but pack the same rows more often.
+inline constexpr std::int64_t kMaxOwnPacked = 1 << 19;
 
 /// The type of operands that can be read in place as E.
 template <class E>

@@ -2,6 +2,7 @@
 // and conversion.
 #pragma once
 
+#include "ops/common/cpu/sizes.h"
 #include "ops/common/math.h"
 #include "ops/common/short_gelu.h"
 #include "ops/gemm/call.h"
@@ -31,6 +32,8 @@ bool is_plain(const GemmCall& call, const TileTarget<T>& t) {
          !(t.last && call.activation != GemmActivation::none);
 }
 
+inline constexpr int kTogether = 4;  // vectors that are finished at a time
+
 /// Partial vectors: the first `count` lanes at p. The other lanes read as zero and are not
 /// written.
 template <class T>
@@ -43,68 +46,71 @@ template <class T>
   store_part(p, v, count);
 }
 
-/// What GELU multiplies v by, exact enough for results in T.
-template <class T>
-[[gnu::always_inline]] inline Vec gelu_factor(GemmActivation form, Vec v) {
+/// GELU of several v. The polynomials advance together: one alone would wait for each of its steps.
+/// In bf16 it is that of the rounded v, from which derivatives compute it again.
+template <class T, int kCount>
+[[gnu::always_inline]] inline void apply_gelu(GemmActivation form, Vec (&v)[kCount]) {
   const bool is_erf = form == GemmActivation::gelu;
   if constexpr (std::is_same_v<T, bf16>) {
-    return is_erf ? detail::math::short_normal_cdf(v) : detail::math::short_tanh_cdf(v);
+    Vec factor[kCount];
+    for (Vec& x : v) x = reinterpret_cast<Vec>(widened(rounded(x)) << 16);  // as it is stored
+    if (is_erf) {
+      detail::math::odd_steps(detail::math::kShortNormalCdf, v, factor);
+    } else {
+      detail::math::odd_steps(detail::math::kShortTanhCdf, v, factor);
+    }
+    for (int i = 0; i < kCount; ++i) v[i] *= factor[i];
   } else {
-    return is_erf ? detail::math::normal_cdf_of(v) : detail::math::tanh_cdf_of(v);
+    for (Vec& x : v) x *= is_erf ? detail::math::normal_cdf_of(x) : detail::math::tanh_cdf_of(x);
   }
 }
 
-/// v as it is stored in T. Derivatives read GELU's input from memory, and compute GELU again from
-/// it.
-template <class T>
-[[gnu::always_inline]] inline Vec as_stored(Vec v) {
-  if constexpr (std::is_same_v<T, bf16>) {
-    const auto bits = __builtin_convertvector(rounded(v), Vector<std::uint32_t>);
-    return reinterpret_cast<Vec>(bits << 16);
-  } else {
-    return v;
-  }
-}
-
-/// Finishes one vector: `count` columns starting at column j of row i.
-template <class T>
-[[gnu::always_inline]] inline void finish_lanes(const GemmCall& call, const TileTarget<T>& t,
-                                                std::int64_t i, std::int64_t j, Vec v,
-                                                std::int64_t count) {
-  T* const c = t.c + i * t.c_stride + j;
-  if (call.alpha != 1) v *= static_cast<float>(call.alpha);
+/// Finishes kRows x kCols vectors from row i and column j on, of each the first `count` lanes.
+template <int kRows, int kCols, class E, class T>
+[[gnu::always_inline]] inline void finish_vectors(const GemmCall& call, const TileTarget<T>& t,
+                                                  const float* tile, std::int64_t i, std::int64_t j,
+                                                  std::int64_t count) {
+  Vec v[kRows * kCols];
+  const auto each = [&](const auto& f) {
+#pragma GCC unroll 4
+    for (int at = 0; at < kRows * kCols; ++at)
+      f(v[at], i + at / kCols, j + at % kCols * kLanes<float>);
+  };
+  const auto add = [&](const auto* from, std::int64_t stride) {
+    each([&](Vec& x, auto row, auto col) { x += load_lanes(from + row * stride + col, count); });
+  };
+  const auto put = [&](auto* to, std::int64_t stride) {
+    each([&](Vec x, auto row, auto col) { store_lanes(to + row * stride + col, x, count); });
+  };
+  each([&](Vec& x, auto row, auto col) { x = load<Vec>(tile + row * kNr<E> + col); });
+  if (call.alpha != 1) each([&](Vec& x, auto, auto) { x *= static_cast<float>(call.alpha); });
   if (!t.first) {
-    v += load_lanes(t.sum + i * t.sum_stride + j, count);
+    add(t.sum, t.sum_stride);
   } else {
-    if (call.bias_kind == GemmBias::per_column) v += load_lanes(t.bias + j, count);
-    if (call.bias_kind == GemmBias::per_row) v += t.bias[i];
-    if (t.addend != nullptr) v += load_lanes(t.addend + i * t.c_stride + j, count);
+    if (call.bias_kind == GemmBias::per_column) add(t.bias, 0);
+    if (call.bias_kind == GemmBias::per_row)
+      each([&](Vec& x, auto row, auto) { x += t.bias[row]; });
+    if (t.addend != nullptr) add(t.addend, t.c_stride);
   }
-  if (!t.last) return store_lanes(t.sum + i * t.sum_stride + j, v, count);
-  if (t.pre_activation != nullptr) {
-    store_lanes(t.pre_activation + i * t.c_stride + j, v, count);
-  }
-  if (call.activation != GemmActivation::none) {
-    v = as_stored<T>(v);
-    v *= gelu_factor<T>(call.activation, v);
-  }
-  store_lanes(c, v, count);
+  if (!t.last) return put(t.sum, t.sum_stride);
+  if (t.pre_activation != nullptr) put(t.pre_activation, t.c_stride);
+  if (call.activation != GemmActivation::none) apply_gelu<T>(call.activation, v);
+  put(t.c, t.c_stride);
 }
 
 /// Finishes the rows [begin, end) of a tile.
 template <class E, class T>
 void finish_rows(const GemmCall& call, const TileTarget<T>& t, const float* tile,
                  std::int64_t begin, std::int64_t end) {
-  tile += begin * kNr<E>;
-  for (std::int64_t i = begin; i < end; ++i, tile += kNr<E>) {
-    if (t.cols == kNr<E>) {
-      for (int j = 0; j < kNr<E>; j += kLanes<float>)
-        finish_lanes(call, t, i, j, load<Vec>(tile + j), kLanes<float>);
-    } else {
-      for (std::int64_t j = 0; j < t.cols; j += kLanes<float>) {
-        finish_lanes(call, t, i, j, load<Vec>(tile + j), t.cols - j);
-      }
-    }
+  constexpr int kCols = kNr<E> / kLanes<float>, kRows = kTogether / kCols;
+  std::int64_t i = begin;
+  if (t.cols == kNr<E>) {
+    for (; i + kRows <= end; i += kRows)
+      finish_vectors<kRows, kCols, E>(call, t, tile, i, 0, kLanes<float>);
+  }
+  for (; i < end; ++i) {
+    for (std::int64_t j = 0; j < t.cols; j += kLanes<float>)
+      finish_vectors<1, 1, E>(call, t, tile, i, j, smaller(kLanes<float>, t.cols - j));
   }
 }
 

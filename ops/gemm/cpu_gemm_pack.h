@@ -42,28 +42,27 @@ template <class E, class T>
   return load_words(part);
 }
 
+/// A vector of the elements at p, of which the first `valid` exist; the rest are zero.
+template <class V, class T>
+[[gnu::always_inline]] inline V load_valid(const T* p, std::int64_t valid) {
+  if (valid >= kLanes<float>) return load<V>(p);
+  return load_part<V>(p, larger(0, valid));
+}
+
 /// Packs one step of one strip from adjacent elements, of which the first `valid` exist.
 template <int kWidth, class E, class T>
 [[gnu::always_inline]] inline void pack_adjacent(const T* src, std::int64_t step, std::int64_t left,
                                                  std::int64_t valid, E* dst) {
-  constexpr int kLanes32 = kLanes<float>, kVectors = (kWidth + kLanes32 - 1) / kLanes32;
-  if constexpr (std::is_same_v<E, Bf16Pair>) {
-    if (valid >= kVectors * kLanes32) {  // two rows in whole vectors, the last stored in part
+  for (int i = 0; i < kWidth; i += kLanes<float>) {
+    const std::int64_t count = smaller(kLanes<float>, kWidth - i);
+    if constexpr (std::is_same_v<E, Bf16Pair>) {
       using Halves = Vector<std::uint16_t, kVectorBytes / 2>;
-      for (int i = 0; i < kWidth; i += kLanes32) {
-        const auto low = load<Halves>(&src[i].bits);
-        const auto words = pairs(low, left > 1 ? load<Halves>(&src[i + step].bits) : Halves{});
-        const int count = kWidth - i < kLanes32 ? kWidth - i : kLanes32;
-        __builtin_memcpy(static_cast<void*>(dst + i), &words,
-                         static_cast<std::size_t>(count) * sizeof(E));
-      }
-      return;
+      const auto low = load_valid<Halves>(&src[i].bits, valid - i);
+      const auto high = left > 1 ? load_valid<Halves>(&src[i + step].bits, valid - i) : Halves{};
+      store_part(&dst[i].bits, pairs(low, high), count);
+    } else {
+      store_part(dst + i, load_valid<Vec>(src + i, valid - i), count);
     }
-  }
-  if (valid >= kWidth) {
-    for (int i = 0; i < kWidth; ++i) dst[i] = read<E>(src + i, step, left);
-  } else {
-    for (int i = 0; i < kWidth; ++i) dst[i] = i < valid ? read<E>(src + i, step, left) : E{};
   }
 }
 

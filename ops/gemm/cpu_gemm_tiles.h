@@ -39,15 +39,16 @@ std::int64_t depth_in(const TiledGemm<E>& p, const Steps& steps) {
                  p.call.k - p.k_of(steps.block) - steps.begin * kPerStep<E>);
 }
 
-/// Packs all required columns of B as strips [step][kNr].
+/// Packs the columns [col, col + cols) of B as strips [step][kNr].
 template <class E>
-void pack_b(const TiledGemm<E>& p, const Packed<E>& to, const Steps& steps) {
+void pack_b(const TiledGemm<E>& p, const Packed<E>& to, const Steps& steps, std::int64_t col,
+            std::int64_t cols) {
   const GemmOperand& b = p.call.b;
   const std::int64_t k = p.k_of(steps.block) + steps.begin * kPerStep<E>;
-  const Lines lines{b.col, b.row, to.cols, depth_in(p, steps)};
+  const Lines lines{b.col, b.row, cols, depth_in(p, steps)};
   const std::int64_t stride = p.depth_of(steps.block) * kNr<E>;
-  E* const strips = to.strip(p, steps.block, to.col) + steps.begin * kNr<E>;
-  pack<kNr<E>>(b, p.b + k * b.row + to.col * b.col, lines, strips, stride);
+  E* const strips = to.strip(p, steps.block, col) + steps.begin * kNr<E>;
+  pack<kNr<E>>(b, p.b + k * b.row + col * b.col, lines, strips, stride);
   clear_strips<kNr<E>>(lines, steps.end - steps.begin, strips, stride);
 }
 
@@ -66,21 +67,38 @@ void pack_a(const TiledGemm<E>& p, const GemmTile& t, const Steps& steps, E* to)
   }
 }
 
+/// Packs B strip by strip, so that columns that are contiguous along k are read in one piece.
+template <class E>
+void pack_b_by_strip(const TiledGemm<E>& p, const Packed<E>& to) {
+  const std::int64_t strips = ceil_div(to.cols, kNr<E>);
+  parallel_for(to.blocks * strips, grain(kMinPacked, kNr<E> * p.depth),
+               [&](std::int64_t begin, std::int64_t end) {
+                 for (std::int64_t i = begin; i < end; ++i) {
+                   const std::int64_t block = to.block + i / strips, at = i % strips * kNr<E>;
+                   const Steps whole{block, 0, p.depth_of(block)};
+                   pack_b(p, to, whole, to.col + at, smaller(kNr<E>, to.cols - at));
+                 }
+               });
+}
+
 /// Packs the data that all tiles share.
 template <class E>
 void pack_shared(const TiledGemm<E>& p, const Packed<E>& to) {
+  const bool by_strip = p.call.b.row == 1 && p.call.b.col != 1;
+  if (by_strip) pack_b_by_strip(p, to);
+  const std::int64_t cols = by_strip ? 0 : to.cols,
+                     rows = to.a == nullptr ? 0 : p.call.m - to.a_row;
+  if (cols + rows == 0) return;
   const std::int64_t chunks = ceil_div(p.depth, kPackChunk);
-  const std::int64_t chunk_size =
-      kPackChunk * (to.cols + (to.a == nullptr ? 0 : p.call.m - to.a_row));
-  parallel_for(to.blocks * chunks, grain(kMinPacked, chunk_size),
+  parallel_for(to.blocks * chunks, grain(kMinPacked, kPackChunk * (cols + rows)),
                [&](std::int64_t begin, std::int64_t end) {
                  for (std::int64_t i = begin; i < end; ++i) {
                    const std::int64_t block = to.block + i / chunks, at = i % chunks * kPackChunk;
                    const Steps steps{block, at, smaller(at + kPackChunk, p.depth_of(block))};
                    if (steps.begin >= steps.end) continue;
-                   pack_b(p, to, steps);
-                   if (to.a == nullptr || to.a_row == p.call.m) continue;
-                   const GemmTile rest{to.a_row, p.call.m - to.a_row, 0, 0};
+                   if (cols > 0) pack_b(p, to, steps, to.col, cols);
+                   if (rows == 0) continue;
+                   const GemmTile rest{to.a_row, rows, 0, 0};
                    pack_a(p, rest, steps, to.packed_rows(p, block, to.a_row));
                  }
                });
@@ -224,7 +242,7 @@ void multiply_tile(const TiledGemm<E>& p, const Packed<E>& packed, const GemmTil
     const Steps whole{block, 0, p.depth_of(block)};
     if (alone) {
       strips.block = block;
-      pack_b(p, strips, whole);
+      pack_b(p, strips, whole, t.col, t.cols);
     }
     if (own.data != nullptr && own.row < t.rows) {
       const GemmTile rest{t.row + own.row, t.rows - own.row, 0, 0};

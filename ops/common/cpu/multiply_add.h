@@ -74,8 +74,7 @@ template <class E>
 /// Pairs of the bits of two vectors of bf16.
 template <class Halves>
 [[gnu::always_inline]] inline auto pairs(Halves low, Halves high) {
-  using Wide = Vector<std::uint32_t, 2 * sizeof(Halves)>;
-  return __builtin_convertvector(low, Wide) | __builtin_convertvector(high, Wide) << 16;
+  return widened(low) | widened(high) << 16;
 }
 
 /// sum + a b in every lane; a is a vector or the same in all lanes.

@@ -7,7 +7,7 @@
 
 #include "engine/dtype.h"
 
-#if defined(FOVEA_ISA_v4bf16) || defined(FOVEA_ISA_amx)
+#if defined(__AVX512BW__)
 #include <immintrin.h>
 #endif
 
@@ -31,13 +31,34 @@ using Vector = typename VectorOf<A, kBytes>::type;
 template <class A>
 inline constexpr int kLanes = kVectorBytes / static_cast<int>(sizeof(A));
 
+// One instruction each in AVX-512, where GCC 12 converts the two halves of a vector.
+
+/// Lanes of 16 bits as lanes of 32, the upper ones zero.
+template <class Halves>
+[[gnu::always_inline]] inline auto widened(Halves x) {
+  using Wide = Vector<std::uint32_t, 2 * sizeof(Halves)>;
+#if defined(__AVX512BW__)
+  if constexpr (sizeof(Wide) == 64)
+    return reinterpret_cast<Wide>(_mm512_cvtepu16_epi32(reinterpret_cast<__m256i>(x)));
+#endif
+  return __builtin_convertvector(x, Wide);
+}
+/// The lower 16 bits of each lane.
+template <class Wide>
+[[gnu::always_inline]] inline auto lower_halves(Wide x) {
+  using Halves = Vector<std::uint16_t, sizeof(Wide) / 2>;
+#if defined(__AVX512BW__)
+  if constexpr (sizeof(Wide) == 64)
+    return reinterpret_cast<Halves>(_mm512_cvtepi32_epi16(reinterpret_cast<__m512i>(x)));
+#endif
+  return __builtin_convertvector(x, Halves);
+}
+
 /// Loads as many elements from p as V has; bf16 is widened to f32.
 template <class V, class T>
 [[gnu::always_inline]] inline V load(const T* p) {
   if constexpr (std::is_same_v<T, bf16>) {
-    const auto halves = load<Vector<std::uint16_t, sizeof(V) / 2>>(&p->bits);
-    return reinterpret_cast<V>(__builtin_convertvector(halves, Vector<std::uint32_t, sizeof(V)>)
-                               << 16);
+    return reinterpret_cast<V>(widened(load<Vector<std::uint16_t, sizeof(V) / 2>>(&p->bits)) << 16);
   } else {
     V v;
     __builtin_memcpy(&v, p, sizeof v);
@@ -67,7 +88,7 @@ template <class V>
   auto bits = reinterpret_cast<Vector<std::uint32_t, sizeof(V)>>(v);
   if constexpr (kMultipliesPairs) bits = (bits & 0x7f800000u) == 0 ? bits & 0x80000000u : bits;
   const auto is_nan = v != v;  // NOLINT(misc-redundant-expression)
-  return __builtin_convertvector(round_to_bf16(bits, is_nan), Vector<std::uint16_t, sizeof(V) / 2>);
+  return lower_halves(round_to_bf16(bits, is_nan));
 }
 
 /// v as an element of T; bf16 is rounded as in vectors.
@@ -92,19 +113,45 @@ template <class V, class T>
   }
 }
 
+// AVX-512 reads and writes a part of a vector in one instruction. Stores of pieces that overlap,
+// which memcpy makes of 14 lanes, take several times as long.
+
 /// The first `count` elements at p; the rest are zero.
 template <class V, class T>
 [[gnu::always_inline]] inline V load_part(const T* p, std::int64_t count) {
-  T whole[sizeof(V) / sizeof(acc_t<T>)] = {};
-  __builtin_memcpy(whole, p, static_cast<std::size_t>(count) * sizeof(T));
-  return load<V>(whole);
+  if constexpr (std::is_same_v<T, bf16>) {
+    const auto halves = load_part<Vector<std::uint16_t, sizeof(V) / 2>>(&p->bits, count);
+    return reinterpret_cast<V>(widened(halves) << 16);
+  } else {
+#if defined(__AVX512BW__)
+    const std::uint32_t first = (1u << count) - 1;
+    if constexpr (sizeof(V) == 64 && sizeof(T) == 4)
+      return reinterpret_cast<V>(_mm512_maskz_loadu_epi32(static_cast<__mmask16>(first), p));
+    if constexpr (sizeof(V) == 32 && sizeof(T) == 2)
+      return reinterpret_cast<V>(_mm256_maskz_loadu_epi16(static_cast<__mmask16>(first), p));
+#endif
+    T whole[sizeof(V) / sizeof(T)] = {};
+    __builtin_memcpy(whole, p, static_cast<std::size_t>(count) * sizeof(T));
+    return load<V>(whole);
+  }
 }
 /// Stores the first `count` elements of a vector.
 template <class V, class T>
 [[gnu::always_inline]] inline void store_part(T* p, V v, std::int64_t count) {
-  T whole[sizeof(V) / sizeof(acc_t<T>)];
-  store(whole, v);
-  __builtin_memcpy(p, whole, static_cast<std::size_t>(count) * sizeof(T));
+  if constexpr (std::is_same_v<T, bf16>) {
+    store_part(&p->bits, rounded(v), count);
+  } else {
+#if defined(__AVX512BW__)
+    const std::uint32_t first = (1u << count) - 1;
+    if constexpr (sizeof(V) == 64 && sizeof(T) == 4)
+      return _mm512_mask_storeu_epi32(p, static_cast<__mmask16>(first),
+                                      reinterpret_cast<__m512i>(v));
+    if constexpr (sizeof(V) == 32 && sizeof(T) == 2)
+      return _mm256_mask_storeu_epi16(p, static_cast<__mmask16>(first),
+                                      reinterpret_cast<__m256i>(v));
+#endif
+    __builtin_memcpy(p, &v, static_cast<std::size_t>(count) * sizeof(T));
+  }
 }
 
 // AVX-512 can broadcast a scalar operand from memory within a multiply-add. A compiler that sees
