@@ -172,8 +172,10 @@ TEST_CASE("an operand whose lines are a multiple of a page apart is packed") {
 }
 
 TEST_CASE("k beyond one block is summed in parts") {
-  for (const bool transposed : {false, true}) {
-    Trial t{.m = 45, .n = 50, .k = 1301, .a_transposed = transposed};
+  for (const auto& [a_transposed, b_transposed] :
+       {std::pair{false, false}, {false, true}, {true, false}}) {
+    Trial t{
+        .m = 45, .n = 50, .k = 1301, .a_transposed = a_transposed, .b_transposed = b_transposed};
     CHECK(error_of(t) < kBoundF32);
     t.accumulate = true;
     CHECK(error_of(t) < kBoundF32);
