@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 #include "engine/autograd.h"
 #include "engine/parallel.h"
