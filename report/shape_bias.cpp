@@ -69,7 +69,7 @@ CueResponses respond(Classifier& model, const CueConflict& cues,
   result.logits = zeros({cues.size(), model.info().num_classes});
   BatchNumbers seen;
   const auto measure = [&](const EvaluationBatch& batch) {
-    const Tensor logits = model.forward(batch.there.images, batch.ctx).logits.to(Device{});
+    const Tensor logits = logits_of(model, batch);
     const Tensor& indices = batch.host.indices;
     keep_rows(result.logits, logits, indices);
     seen.add(indices.to_vector());

@@ -6,6 +6,7 @@
 #include "engine/base/error.h"
 #include "engine/base/text.h"
 #include "engine/base/writable.h"
+#include "train/loop/fields.h"
 #include "train/tasks/stored_logits.h"
 
 namespace fovea {
@@ -70,6 +71,7 @@ Fields fields_of(EvaluateRequest& r) {
           "write \"logits\" [images, classes] to this .safetensors file, for --teacher-logits");
   run.choice("precision", &r.precision, "precision of the activations", {"f32", "bf16"});
   run.number("threads", &r.threads, "compute threads; 0: all", {0, 1024});
+  add_graph_field(run, &r.graph);
   add_load_fields(fields, r.load);
   add_orientation_field(fields, *r.load.images);
   return fields;
@@ -184,6 +186,7 @@ ClassifierOptions EvaluateRequest::options(const LoadedModel& trained) const {
   how.crop = trained.info.crop;
   how.activations = parse_dtype(precision);
   how.processes = processes;
+  how.graph = graph;
   how.bad_image_limit = on_bad_image == "skip" ? 1 : 0.01;
   return how;
 }

@@ -24,6 +24,7 @@ struct EvaluateRequest {
   std::string split = "val", data_dir, class_map, output, csv, json, logits, shape_bias;
   std::string precision = "f32", on_bad_image = "stop";
   std::string protocol;  ///< of depth models, see parse_protocols(); empty: the usual one
+  bool graph = true;     ///< see EvaluateOptions::graph
   std::int64_t batch_size = 128, workers = 2, threads = 0;
   /// They share the images; the first one writes files.
   Communicator* processes = &single_process();

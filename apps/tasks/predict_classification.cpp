@@ -6,6 +6,7 @@
 #include "models/classifier.h"
 #include "models/model_as.h"
 #include "train/loop/evaluation_pass.h"
+#include "train/tasks/classifier_evaluation.h"
 
 namespace fovea {
 namespace {
@@ -19,8 +20,7 @@ std::vector<PicturePrediction> classify_files(const PredictRequest& request,
   for (std::int64_t i = 0; i < files->size(); ++i) predictions.push_back({files->describe(i), {}});
   auto& model = model_as<Classifier>(*trained.model);
   const auto classify = [&](const EvaluationBatch& batch) {
-    const Tensor logits =
-        model.forward(batch.there.images, batch.ctx).logits.to(Device{}).to(DType::f32);
+    const Tensor logits = logits_of(model, batch).to(DType::f32);
     for (std::int64_t row = 0; row < batch.host.size(); ++row) {
       auto& picture = predictions.at(static_cast<std::size_t>(batch.host.indices.at(row)));
       picture.choices = top_choices(logits, row, trained.info.classes, request.topk);

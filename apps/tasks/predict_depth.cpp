@@ -97,8 +97,10 @@ int predict_depths(const PredictRequest& request, LoadedModel& trained,
   const auto files = std::make_shared<PictureFiles>(pictures.files, trained.info.exif_orientation);
   DepthWriter writer(*files, output_names(pictures.files), folder, options.normalization);
   const auto write = [&](const EvaluationBatch& batch) {
-    const Tensor depths = model.forward(batch.there.images, batch.ctx);
-    writer.write(batch.host, depths.to(Device{}).to(DType::f64));
+    const auto read = batch.forward({batch.there.images}, [&](const auto& there) {
+      return std::vector{model.forward(there[0], batch.ctx)};
+    });
+    writer.write(batch.host, read[0].to(DType::f64));
     return std::int64_t{0};
   };
   if (!pictures.files.empty()) {

@@ -8,6 +8,7 @@
 #include "engine/base/files.h"
 #include "engine/base/text.h"
 #include "engine/base/writable.h"
+#include "train/loop/fields.h"
 
 namespace fovea {
 
@@ -28,6 +29,7 @@ Fields fields_of(PredictRequest& r) {
              "predictions)");
   output.choice("precision", &r.precision, "precision of the activations", {"f32", "bf16"});
   output.number("threads", &r.threads, "compute threads; 0: all", {0, 1024});
+  add_graph_field(output, &r.graph);
   FieldGroup objects(fields, "Detectors");
   objects.number("threshold", &r.threshold, "minimum score of an object (default: 0.5)", {0, 1});
   objects.add("pictures", &r.pictures,
@@ -48,6 +50,7 @@ EvaluateOptions PredictRequest::options(const LoadedModel& trained) const {
   options.crop = trained.info.crop;
   options.activations = parse_dtype(precision);
   options.bad_image_limit = 1;
+  options.graph = graph;
   return options;
 }
 

@@ -17,6 +17,7 @@ namespace fovea {
 struct PredictRequest {
   LoadRequest load;
   std::string format = "text", output, class_map, precision = "f32";
+  bool graph = true;  ///< see EvaluateOptions::graph
   std::int64_t topk = 5, batch_size = 32, workers = 2, threads = 0;
   std::optional<double> threshold{};
   std::string pictures, json;

@@ -18,6 +18,7 @@
 #include "python/bindings/ops.h"
 #include "python/bindings/parts.h"
 #include "train/loop/evaluation_pass.h"
+#include "train/tasks/classifier_evaluation.h"
 
 namespace fovea::python {
 namespace {
@@ -35,7 +36,7 @@ std::pair<Tensor, std::vector<std::string>> predict(const std::string& checkpoin
   auto& model = model_as<Classifier>(*trained.model);
   std::vector<Tensor> logits;
   const auto classify = [&](const EvaluationBatch& batch) {
-    logits.push_back(model.forward(batch.there.images, batch.ctx).logits.to(DType::f32));
+    logits.push_back(logits_of(model, batch).to(DType::f32));
     return std::int64_t{0};
   };
   static_cast<void>(evaluate_batches(model, set, request.options(trained), classify));

@@ -9,18 +9,26 @@
 #include <string>
 
 #include "data/image.h"
+#include "engine/autograd.h"
 #include "engine/cuda/runtime.h"
+#include "engine/random.h"
 #include "engine/storage.h"
+#include "models/model_as.h"
 #include "models/registry.h"
-#include "tests/cuda/fake/queues.h"
+#include "ops/arithmetic.h"
 #include "tests/cuda/seeds.h"
 #include "tests/cuda/short_run.h"
+#include "tests/cuda/small_runs.h"
 #include "tests/support/temporary_folder.h"
+#include "train/tasks/classifier_evaluation.h"
 
 using namespace fovea;
+using tests::graphs_launched;
+using tests::kCuda;
 using tests::short_run;
 using tests::StopAndGoOn;
 using tests::take_findings;
+using tests::take_launches;
 using tests::use_seed;
 
 namespace {
@@ -117,6 +125,48 @@ void check_close(const std::vector<double>& a, const std::vector<double>& b, dou
   for (std::size_t i = 0; i < a.size(); ++i) CHECK(a[i] == doctest::Approx(b[i]).epsilon(epsilon));
 }
 
+/// What an evaluation computes, with a classifier's logits, and the launches of each batch.
+struct Passes {
+  std::vector<double> outputs;
+  std::vector<std::int64_t> launches;
+};
+
+/// Of a model whose weights are all random: new ones may have a head of zeros.
+std::unique_ptr<Model> random_model(const TrainConfig& config, const Datasets& data) {
+  const NoGrad no_grad;
+  Notices notices;
+  std::unique_ptr<Model> model = start_model(config, data, notices);
+  std::uint64_t number = 0;
+  for (const Parameter& p : model->store().parameters())
+    p.tensor.copy_(rand_normal(p.tensor.shape(), {0, 0.1}, {++number}).to(kCuda));
+  return model;
+}
+
+Passes passes_of(const Family& family, bool graph) {
+  const TrainConfig config = config_of(family, "cuda", DType::bf16);
+  const Datasets data = tiny_data(8, 13);  // seven batches, the last one smaller
+  const std::unique_ptr<Model> model = random_model(config, data);
+  const std::unique_ptr<const Task> task = make_task(config, *model, data.train.get());
+  Passes passes;
+  ClassifierOptions options{evaluate_options(config)};
+  options.batch_size = 2;
+  options.graph = graph;
+  options.keep_logits = true;
+  options.on_batch = [&](std::int64_t) {
+    passes.launches.push_back(take_launches());
+    return true;
+  };
+  static_cast<void>(take_launches());
+  if (model->info().task != TaskKind::classification) {
+    passes.outputs = task->scores(task->evaluate(data.test, options));
+    return passes;
+  }
+  const Evaluation found = evaluate(model_as<Classifier>(*model), data.test, options);
+  passes.outputs = found.logits.to_vector();
+  passes.outputs.push_back(found.metrics.loss());
+  return passes;
+}
+
 }  // namespace
 
 TEST_CASE("every registered family is tried, by one process each") {
@@ -134,7 +184,6 @@ TEST_CASE("every registered family is tried, by one process each") {
 }
 
 TEST_CASE("four steps of every family have the CPU's losses, and one peak of memory") {
-  constexpr Device kCuda{DeviceType::cuda, 0};
   for (const Family& family : chosen_families()) {
     CAPTURE(std::string(family.model));
     for (const auto& [precision, epsilon] : {std::pair(DType::f32, 1e-5), {DType::bf16, 2e-2}}) {
@@ -190,13 +239,35 @@ TEST_CASE("repeated steps of every family have the bits of steps op by op") {
       std::vector<std::string> notices;
       TrainWatch watch;
       watch.on_notice = [&](const std::string& text) { notices.push_back(text); };
-      const std::int64_t before = fake::Queues::instance().counts.graphs;
+      const std::int64_t before = graphs_launched();
       CHECK_FALSE(trainer.fit(watch));
       CHECK(notices == std::vector<std::string>());
-      CHECK(fake::Queues::instance().counts.graphs - before == (graph ? 3 : 0));
+      CHECK(graphs_launched() - before == (graph ? 3 : 0));
       return bits_of(trainer);
     };
     CHECK(bits_after_six(true, 1) == bits_after_six(false, 2));
+  }
+  CHECK(take_findings().empty());
+}
+
+TEST_CASE("repeated passes of every family have the outputs of passes op by op") {
+  for (const Family& family : chosen_families()) {
+    CAPTURE(std::string(family.model));
+    use_seed(1);
+    const Passes by_op = passes_of(family, false);
+    use_seed(2);
+    const Passes repeated = passes_of(family, true);
+    CHECK(repeated.outputs == by_op.outputs);
+    const std::set<double> distinct(by_op.outputs.begin(), by_op.outputs.end());
+    CHECK(distinct.size() > 1);
+    REQUIRE(by_op.launches.size() == 7);
+    REQUIRE(repeated.launches.size() == 7);
+    for (std::size_t batch = 0; batch < 7; ++batch) {
+      CAPTURE(batch);
+      const bool is_repeated = batch == 4 || batch == 5;  // the one before them is recorded
+      CHECK(by_op.launches[batch] > 5);
+      CHECK((repeated.launches[batch] == 1) == is_repeated);
+    }
   }
   CHECK(take_findings().empty());
 }

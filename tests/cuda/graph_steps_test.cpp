@@ -11,23 +11,25 @@
 #include "engine/cuda/runtime.h"
 #include "engine/random.h"
 #include "tests/cuda/emulator/memory.h"
-#include "tests/cuda/fake/queues.h"
 #include "tests/cuda/seeds.h"
+#include "tests/cuda/small_runs.h"
 #include "tests/support/temporary_folder.h"
-#include "tests/support/tiny_run.h"
+#include "tests/train/drawn_planes.h"
 #include "train/tasks/stored_logits.h"
 
 using namespace fovea;
+using tests::drawn_planes;
+using tests::graphs_launched;
+using tests::kCuda;
 using tests::take_findings;
+using tests::take_launches;
 using tests::use_seed;
 
 namespace {
 
-constexpr Device kCuda{DeviceType::cuda, 0};
-
 /// A few steps of a small model, with averages, clipping and mixing.
 TrainConfig cuda_config(TrainConfig c = tiny_config()) {
-  c.run.device = parse_device("cuda");
+  c.run.device = kCuda;
   c.images.loader.batch_size = 2;
   c.step.clip.limit = 0.05;
   c.loop.log_interval = 100;
@@ -36,13 +38,15 @@ TrainConfig cuda_config(TrainConfig c = tiny_config()) {
   return c;
 }
 
-TrainConfig linear_config() {
+/// An epoch of it.
+TrainConfig block_config() {
   TrainConfig c = cuda_config();
-  c.model.name = "linear";
-  c.model.settings = {};
-  c.model.drop_path = 0;
+  c.model.settings["depth"] = "1";
+  c.schedule.epochs = 1;
   return c;
 }
+
+TrainConfig linear_config() { return tests::of_linear_model(cuda_config()); }
 
 /// With running statistics, and values that are computed once a step.
 TrainConfig small_pervit_config() {
@@ -63,10 +67,30 @@ struct Run {
   }
 };
 
-/// All epochs, of six steps each with batches of two images, or of as many as `per_epoch` says.
-Run run_of(TrainConfig config, bool graph, std::int64_t per_epoch = 6) {
+/// Depths, on which five batches are evaluated after an epoch.
+TrainConfig small_depth_config() {
+  TrainConfig c = config_for(TaskKind::depth);
+  c.model.name = "depth_vit_tiny_patch6_24x36";
+  for (const char* const key : {"depth", "num_heads"}) c.model.settings[key] = "1";
+  c.model.settings["embed_dim"] = "12";
+  c.images.augment.crop_padding = 0;
+  c.run.workers = 0;
+  c.step.ema.keep = true;
+  c = cuda_config(c);
+  c.evaluation.batch_size = 2;
+  c.schedule.epochs = 1;
+  c.schedule.warmup_epochs = 0;
+  return c;
+}
+
+/// Images for epochs of six steps, or of as many as `per_epoch` says.
+Datasets images_for(const TrainConfig& config, std::int64_t per_epoch = 6) {
+  return tiny_data(per_epoch * config.images.loader.batch_size, 4);
+}
+
+/// All epochs.
+Run run_of(TrainConfig config, bool graph, const Datasets& data) {
   config.step.graph = graph;
-  const Datasets data = tiny_data(per_epoch * config.images.loader.batch_size, 4);
   Notices notices;
   Trainer trainer = make_trainer(config, data, start_model(config, data, notices));
   Run run;
@@ -78,25 +102,27 @@ Run run_of(TrainConfig config, bool graph, std::int64_t per_epoch = 6) {
     for (const Scores& scores : {row.eval, row.ema})
       run.scores.insert(run.scores.end(), scores.begin(), scores.end());
   };
-  const std::int64_t before = fake::Queues::instance().counts.graphs;
+  const std::int64_t before = graphs_launched();
   CHECK(trainer.fit(watch));
-  run.graphs = fake::Queues::instance().counts.graphs - before;
+  run.graphs = graphs_launched() - before;
   run.bits = bits_of(trainer);
   return run;
 }
 
 /// Checks a run of repeated steps against one that runs them op by op.
-Run check_same_bits(const TrainConfig& config, std::int64_t repetitions,
-                    std::int64_t per_epoch = 6) {
+Run check_same_bits(const TrainConfig& config, std::int64_t repetitions, const Datasets& data) {
   use_seed(1);
-  const Run by_op = run_of(config, /*graph=*/false, per_epoch);
+  const Run by_op = run_of(config, /*graph=*/false, data);
   CHECK(by_op.graphs == 0);
   use_seed(2);
-  const Run repeated = run_of(config, /*graph=*/true, per_epoch);
+  const Run repeated = run_of(config, /*graph=*/true, data);
   CHECK(repeated == by_op);
   CHECK(repeated.graphs == repetitions);
   CHECK(take_findings().empty());
   return repeated;
+}
+Run check_same_bits(const TrainConfig& config, std::int64_t repetitions) {
+  return check_same_bits(config, repetitions, images_for(config));
 }
 
 /// Classification in which the images of these steps are NaN.
@@ -147,14 +173,14 @@ SkippingRun skipping_run(TrainConfig config, const std::set<std::int64_t>& fault
 }  // namespace
 
 TEST_CASE("repeated steps have the bits of steps op by op, whatever the order of streams") {
-  TrainConfig config = cuda_config();
-  config.model.settings["depth"] = "1";
+  TrainConfig config = block_config();
+  config.schedule.epochs = 2;
   config.run.precision = DType::bf16;  // copies of weights, which the averages' evaluation changes
   config.loop.log_interval = 3;
   const Run first = check_same_bits(config, 9);  // from the fourth of twelve steps on
   for (std::uint64_t seed = 3; seed <= 6; ++seed) {
     use_seed(seed);
-    CHECK(run_of(config, /*graph=*/true) == first);
+    CHECK(run_of(config, /*graph=*/true, images_for(config)) == first);
   }
   CHECK(first.notices.empty());
   CHECK(take_findings().empty());
@@ -165,10 +191,7 @@ TEST_CASE("every optimizer and way of clipping repeats its steps") {
                                    OptimizerKind::lars, OptimizerKind::lion, OptimizerKind::muon}) {
     CAPTURE(name_of(kind));
     TrainConfig config = linear_config();
-    if (kind == OptimizerKind::muon) {  // which leaves a head to others
-      config = cuda_config();
-      config.model.settings["depth"] = "1";
-    }
+    if (kind == OptimizerKind::muon) config = block_config();  // it leaves a head to others
     config.step.optimizer.kind = kind;
     config.schedule.epochs = 1;
     check_same_bits(config, 3);
@@ -195,16 +218,35 @@ TEST_CASE("accumulated steps are repeated, and the smaller one that ends an epoc
   config.schedule.epochs = 2;
   // Five steps an epoch, the last of one batch: 1 to 3 of the first epoch come before the
   // recording.
-  check_same_bits(config, 1 + 4, 9);
+  check_same_bits(config, 1 + 4, images_for(config, 9));
 }
 
-TEST_CASE("steps with a teacher are repeated") {
+TEST_CASE("steps whose blocks are computed again in the backward pass are repeated") {
+  TrainConfig config = block_config();
+  config.step.recompute_blocks = true;
+  config.run.precision = DType::bf16;
+  check_same_bits(config, 3);
+}
+
+TEST_CASE("depth's steps and evaluations are repeated") {
+  // Of five batches of an evaluation the fourth is a repetition, for the weights and for averages.
+  check_same_bits(small_depth_config(), 3 + 2, {drawn_planes(12, 1), drawn_planes(9, 2)});
+}
+
+TEST_CASE("steps with a teacher, a model or stored logits, are repeated") {
   const TemporaryFolder folder;
   TrainConfig config = linear_config();
   config.schedule.epochs = 1;
-  const Datasets data = tiny_data(12, 4);
+  const Datasets data = images_for(config);
   ObjectiveOptions& objective = classification_of(config).objective;
   objective.distillation = Distillation::soft;
+  {
+    Trainer teacher = make_trainer(block_config());
+    save_model(folder / "teacher.safetensors", teacher.model());
+  }
+  objective.teacher.checkpoint = (folder / "teacher.safetensors").string();
+  check_same_bits(config, 3);
+  objective.teacher.checkpoint.clear();
   write_safetensors(folder / "logits.safetensors", {{"logits", rand_normal({12, 10}, {0, 1}, {4})}},
                     logits_metadata("builtin", Split::train, *data.train));
   objective.teacher.logits = (folder / "logits.safetensors").string();
@@ -212,9 +254,7 @@ TEST_CASE("steps with a teacher are repeated") {
 }
 
 TEST_CASE("batches of another shape are recorded anew, three times in a hundred steps") {
-  TrainConfig config = linear_config();
-  config.model = tiny_config().model;
-  config.model.settings["depth"] = "1";
+  TrainConfig config = block_config();
   config.model.drop_path = 0;
   config.sizes.sides = {16, 24, 32, 40};
   config.schedule.epochs = 4;
@@ -230,13 +270,11 @@ TEST_CASE("a repeated step is one launch after that for its pixels, and the host
   config.run.precision = DType::bf16;
   config.schedule.epochs = 1;
   Trainer trainer = make_trainer(config);
-  fake::Counts& counts = fake::Queues::instance().counts;
   std::vector<std::int64_t> launches, waits;
   TrainWatch watch;
   watch.on_step = [&](const EpochPosition&) {
-    launches.push_back(counts.launches + counts.products + counts.graphs);
+    launches.push_back(take_launches());
     waits.push_back(cuda::traffic().synchronisations);
-    counts = {};
   };
   watch.should_stop = [&] { return launches.size() == 7; };
   trainer.fit(watch);

@@ -7,19 +7,17 @@
 #include <vector>
 
 #include "engine/cuda/runtime.h"
-#include "tests/cuda/fake/queues.h"
 #include "tests/cuda/seeds.h"
+#include "tests/cuda/small_runs.h"
 #include "tests/support/raw_batches.h"
-#include "tests/support/tiny_run.h"
 
 using namespace fovea;
+using tests::kCuda;
 using tests::take_findings;
 using tests::TwoBatches;
 using tests::use_seed;
 
 namespace {
-
-constexpr Device kCuda{DeviceType::cuda, 0};
 
 TwoBatches batches_of(EraseFill fill, ImageSize size) {
   LoaderOptions options;
@@ -50,10 +48,7 @@ class OnValues : public Classification {
 };
 
 TrainConfig mixing_config() {
-  TrainConfig c = tiny_config();
-  c.model.name = "linear";
-  c.model.settings = {};
-  c.model.drop_path = 0;
+  TrainConfig c = tests::of_linear_model(tiny_config());
   c.images.augment.erase.probability = 0.5;
   c.run.device = kCuda;
   c.run.workers = 1;

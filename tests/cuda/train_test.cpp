@@ -16,6 +16,7 @@
 #include "ops/loss.h"
 #include "tests/cuda/seeds.h"
 #include "tests/cuda/short_run.h"
+#include "tests/cuda/small_runs.h"
 #include "tests/support/temporary_folder.h"
 #include "train/plan/plan.h"
 
@@ -28,9 +29,7 @@ using tests::use_seed;
 namespace {
 
 TrainConfig linear_config(const std::string& device) {
-  TrainConfig c = plain_config();
-  c.model.name = "linear";
-  c.model.settings = {};
+  TrainConfig c = tests::of_linear_model(plain_config());
   c.run.device = parse_device(device);
   c.schedule.epochs = 2;
   c.loop.log_interval = 1;
@@ -220,7 +219,31 @@ TEST_CASE("what a step takes of the device is measured, and the batch that fits 
   const MemoryPlan memory = make_plan(config, data).memory;
   CHECK(memory.per_image >= 3 * 32 * 32 * 4);  // its pixels
   CHECK(memory.loader_image + memory.program == 0);
+  config.step.graph = false;
+  const MemoryPlan by_op = make_plan(config, data).memory;
+  CHECK(memory.per_image >= by_op.per_image + 3 * 32 * 32 * 4);  // a graph's copy of them
+  config.step.graph = true;
   config.images.loader.batch_size = 1 << 30;
   CHECK(what_fits(config, data).find(" fits; --auto-batch") != std::string::npos);
+  CHECK(take_findings().empty());
+}
+
+TEST_CASE("a plan counts the memory of a run whose steps are repeated") {
+  TrainConfig config = tiny_config();
+  config.run.device = tests::kCuda;
+  config.images.loader.batch_size = 48;
+  config.evaluation.batch_size = 1;
+  config.schedule.epochs = 6;  // of a step each
+  const Datasets data = tiny_data(48, 1);
+  const MemoryPlan memory = make_plan(config, data).memory;
+  Notices notices;
+  Trainer trainer = make_trainer(config, data, start_model(config, data, notices));
+  release_cached_memory(tests::kCuda);
+  reset_peak_memory(tests::kCuda);
+  const std::int64_t before = tests::graphs_launched();
+  CHECK(trainer.fit());
+  CHECK(tests::graphs_launched() - before == 3);
+  const auto peak = static_cast<double>(memory_stats(tests::kCuda).peak_bytes);
+  CHECK(peak == doctest::Approx(static_cast<double>(memory.total(48))).epsilon(0.1));
   CHECK(take_findings().empty());
 }

@@ -60,12 +60,13 @@ EvaluationPass measure_range(const Model& model, const std::shared_ptr<const Dat
 
   EvaluationPass pass;
   const NoGrad no_grad;
+  RepeatedForward forward(model.device(), options.graph && options.processes->size() == 1);
   for (std::int64_t i = range.first; i < range.end && pass.complete; ++i) {
     const Batch batch = loader.next();
     if (batch.size() == 0) continue;
     Context ctx;
     ctx.activations = options.activations;
-    pass.nonfinite += measure({batch, batch.uploaded(model.device()), ctx});
+    pass.nonfinite += measure({batch, batch.uploaded(model.device()), ctx, forward});
     pass.samples += batch.size();
     const std::int64_t about = std::min(pass.samples * options.processes->size(), dataset->size());
     if (options.on_batch) pass.complete = options.on_batch(about);

@@ -14,6 +14,7 @@
 #include "data/loading/batch.h"
 #include "engine/comm/communicator.h"
 #include "models/model.h"
+#include "train/loop/repeated_forward.h"
 #include "train/run/task_info.h"
 
 namespace fovea {
@@ -27,6 +28,7 @@ struct EvaluateOptions {
   std::int64_t pad_multiple = 0;  ///< see RowOptions::pad_multiple
   DType activations = DType::f32;
   std::int64_t image_scale = 1;  ///< see TaskInfo::image_scale
+  bool graph = true;             ///< on a GPU, repeat forward passes as a CUDA graph
   /// They share the batches; results are those of all of them.
   Communicator* processes = &single_process();
   double bad_image_limit = 0;  ///< largest fraction of broken images that is skipped; more throw
@@ -61,9 +63,10 @@ struct EvaluationResult {
 
 /// A batch of a pass; on the CPU, `host` and `there` are the same tensors.
 struct EvaluationBatch {
-  Batch host;    ///< as made by the loader
-  Batch there;   ///< on the model's device, see Batch::uploaded()
-  Context& ctx;  ///< evaluation context
+  Batch host;                ///< as made by the loader
+  Batch there;               ///< on the model's device, see Batch::uploaded()
+  Context& ctx;              ///< evaluation context
+  RepeatedForward& forward;  ///< runs the forward passes of all batches
 };
 
 /// Calls `measure` for each batch in the data set's order; the last batch may be smaller. `measure`

@@ -60,7 +60,7 @@ void add_fields(Fields& fields, StepOptions& options) {
   run.number("max-skipped", &options.guard.most_in_row,
              "maximum number of steps skipped in a row; one more stops the run", {0, kMaxCount});
   run.once("no-graph", opposite(&options.graph),
-           "on a GPU, run all steps op by op instead of repeating one as a CUDA graph");
+           "on a GPU, run all steps and evaluations op by op instead of repeating CUDA graphs");
   run.add("detect-anomaly", &options.detect_anomaly,
           "stop at the first NaN and report the op that produced it");
 }
@@ -118,6 +118,11 @@ void add_fields(Fields& fields, EvaluateOptions& options) {
       .number("val-batch-size", &options.batch_size, "batch size in evaluation; 0: batch-size",
               {0, 65536})
       .other_names = {"validation-batch-size", "vb"};
+}
+
+void add_graph_field(FieldGroup& group, bool* graph) {
+  group.add("no-graph", opposite(graph),
+            "on a GPU, run all batches op by op instead of repeating one as a CUDA graph");
 }
 
 void check_options(const StepOptions& options) {

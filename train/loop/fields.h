@@ -12,6 +12,9 @@ void add_fields(Fields& fields, LoopOptions& options);
 void add_fields(Fields& fields, TrainingSizes& options);
 void add_fields(Fields& fields, EvaluateOptions& options);
 
+/// Adds --no-graph of programs that only evaluate, for EvaluateOptions::graph.
+void add_graph_field(FieldGroup& group, bool* graph);
+
 // These throw UsageError if options contradict each other.
 void check_options(const StepOptions& options);
 void check_options(const TrainingSizes& options);

@@ -29,6 +29,7 @@ StepPart part_of(const TrainerOptions& options) {
 
 EvaluateOptions evaluation_of(const TrainerOptions& options) {
   EvaluateOptions evaluation = options.evaluation;
+  evaluation.graph = options.step.graph && !options.step.is_profiled;
   evaluation.processes = options.processes;
   return evaluation;
 }

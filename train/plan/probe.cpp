@@ -31,8 +31,13 @@ Probe::Probe(TrainConfig config, Datasets data)
   if (config_.request.resume.empty())  // throws early if files are missing
     set_initial_weights(config_.weights, {config_.run, data_.train->class_names()}, *model_,
                         notices);
+  start_step(/*records=*/false);
+}
+
+void Probe::start_step(bool records) {
   StepOptions options = step_options(config_);
-  options.graph = false;  // a run without the memory of a recording goes on op by op
+  options.graph = records;
+  step_.reset();
   step_ = std::make_unique<TrainStep>(options, config_.run, *model_,
                                       make_task(config_, *model_, data_.train.get()));
 }
@@ -74,16 +79,21 @@ void Probe::run(BatchSource& source, std::int64_t batches) {
   step_->read_back(progress_);
 }
 
+/// On a GPU the second of two like steps begins a recording, unless the run has none.
 std::int64_t Probe::peak_of(std::int64_t samples) {
+  const Device device = model_->device();
+  const bool records = device.is_cuda() && step_options(config_).graph;
+  if (records) start_step(true);
   SameBatch same(preparation()(first_samples(samples), {}));
   run(same, 1);  // creates workspaces and converted weights, which are kept
   model_->store().zero_grad();
-  const Device device = model_->device();
   release_cached_memory(device);  // waits, since a batch being copied is not yet free
   reset_peak_memory(device);
   const std::int64_t before = memory_stats(device).current_bytes;
   run(same, 1);
-  return memory_stats(device).peak_bytes - before;
+  const std::int64_t peak = memory_stats(device).peak_bytes - before;
+  if (records) start_step(false);
+  return peak;
 }
 
 }  // namespace fovea

@@ -29,10 +29,13 @@ class Probe {
   [[nodiscard]] PrepareBatch preparation() const;
   /// Runs a step of `batches` batches at learning rate 0 and waits for its results.
   void run(BatchSource& source, std::int64_t batches);
-  /// Peak bytes of a step on `samples` samples of the largest size, above the memory between steps.
+  /// Peak bytes of a step on `samples` samples of the largest size, above the memory between steps;
+  /// with the copy of its batch that a CUDA graph needs, if the run's steps are recorded as one.
   [[nodiscard]] std::int64_t peak_of(std::int64_t samples);
 
  private:
+  /// Makes the step; it starts anew. Without `records` all its steps run op by op.
+  void start_step(bool records);
   /// The first training samples, repeated if there are fewer.
   [[nodiscard]] Batch first_samples(std::int64_t samples) const;
 

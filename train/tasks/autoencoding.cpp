@@ -12,7 +12,6 @@
 #include "ops/view.h"
 #include "train/loop/batch_numbers.h"
 #include "train/loop/evaluation_pass.h"
-#include "train/loop/read_tensors_at_once.h"
 #include "train/tasks/image_keys.h"
 
 namespace fovea {
@@ -73,8 +72,10 @@ EvaluationResult Autoencoding::evaluate(const std::shared_ptr<const Dataset>& da
   const auto measure = [&](const EvaluationBatch& batch) {
     const NoGrad no_grad;
     const Tensor noise = upload(noise_for({kEvaluationStream, 0}, batch.host), model_.device());
-    const Errors e = errors(batch.there.images, noise, batch.ctx);
-    const auto read = read_tensors_at_once({e.loss(options_.kl_weight), e.rec, e.kl, e.output});
+    const auto read = batch.forward({batch.there.images, noise}, [&](const auto& there) {
+      const Errors e = errors(there[0], there[1], batch.ctx);
+      return std::vector{e.loss(options_.kl_weight), e.rec, e.kl, e.output};
+    });
     const auto images = static_cast<double>(batch.host.size());
     numbers.add({read[0].item() * images, read[1].item() * images, read[2].item() * images});
     return nonfinite_rows(ops::reshape(read[3], {batch.host.size(), -1}));

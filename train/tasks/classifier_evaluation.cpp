@@ -9,9 +9,15 @@
 #include "ops/loss.h"
 #include "train/loop/batch_numbers.h"
 #include "train/loop/evaluation_pass.h"
-#include "train/loop/read_tensors_at_once.h"
 
 namespace fovea {
+
+Tensor logits_of(Classifier& model, const EvaluationBatch& batch) {
+  return batch.forward({batch.there.images}, [&](const auto& there) {
+    return std::vector{model.forward(there[0], batch.ctx).logits};
+  })[0];
+}
+
 void keep_rows(Tensor& all, const Tensor& logits, const Tensor& indices) {
   const Tensor rows = logits.to(DType::f32).contiguous();
   const std::int64_t classes = rows.size(1);
@@ -61,8 +67,11 @@ Evaluation evaluate(Classifier& model, const std::shared_ptr<const Dataset>& dat
   BatchNumbers numbers;
   if (options.keep_logits) result.logits = zeros({dataset->size(), classes});
   const auto measure = [&](const EvaluationBatch& batch) {
-    const Tensor out = model.forward(batch.there.images, batch.ctx).logits;
-    const auto read = read_tensors_at_once({ops::cross_entropy(out, batch.there.labels), out});
+    const auto read =
+        batch.forward({batch.there.images, batch.there.labels}, [&](const auto& there) {
+          const Tensor out = model.forward(there[0], batch.ctx).logits;
+          return std::vector{ops::cross_entropy(out, there[1]), out};
+        });
     const Tensor &loss = read[0], &logits = read[1];
     Metrics own;
     own.add_loss(loss.item(), batch.host.size());

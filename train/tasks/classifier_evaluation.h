@@ -27,6 +27,8 @@ struct ClassifierOptions : EvaluateOptions {
 [[nodiscard]] Evaluation evaluate(Classifier& model, const std::shared_ptr<const Dataset>& dataset,
                                   const ClassifierOptions& options);
 
+/// A batch's logits [B, K], on the CPU.
+[[nodiscard]] Tensor logits_of(Classifier& model, const EvaluationBatch& batch);
 /// Copies each row of a batch's logits [B, K], of any float dtype, into the row of its image in
 /// `all`, f32 [N, K]: `indices` i64 [B]. All tensors are on the CPU.
 void keep_rows(Tensor& all, const Tensor& logits, const Tensor& indices);

@@ -11,7 +11,6 @@
 #include "ops/view.h"
 #include "train/loop/batch_numbers.h"
 #include "train/loop/evaluation_pass.h"
-#include "train/loop/read_tensors_at_once.h"
 
 namespace fovea {
 namespace {
@@ -134,10 +133,11 @@ DepthResults evaluate_depth(DepthTransformer& model, const std::shared_ptr<const
                             const DepthBaselines& baselines) {
   BatchNumbers numbers;
   const auto measure = [&](const EvaluationBatch& batch) {
-    const Tensor output = model.forward(batch.there.images, batch.ctx);
     const Tensor target = depths_of(batch.there, DepthSource::filled);
-    const Tensor loss = depth_loss(model.loss(), output, target);
-    const auto read = read_tensors_at_once({loss, output});
+    const auto read = batch.forward({batch.there.images, target}, [&](const auto& there) {
+      const Tensor output = model.forward(there[0], batch.ctx);
+      return std::vector{depth_loss(model.loss(), output, there[1]), output};
+    });
     const double weight = loss_weight(model.loss(), depths_of(batch.host, DepthSource::filled));
     DepthResults own;
     own.protocols.resize(protocols.size());

@@ -43,12 +43,6 @@ SampleRequest samples_of(const std::vector<std::int64_t>& classes) {
   return request;
 }
 
-double sum_of(const Tensor& losses) { return losses.defined() ? ops::sum(losses).item() : 0; }
-
-std::int64_t nonfinite_count(const Tensor& losses) {
-  return nonfinite_rows(ops::reshape(losses, {losses.numel(), 1}));
-}
-
 }  // namespace
 
 TaskInfo diffusion_info(bool learns_variances, bool stored_latents) {
@@ -155,11 +149,17 @@ EvaluationResult Diffusion::evaluate(const std::shared_ptr<const Dataset>& datas
     const Device device = model_.device();
     Tensor noise = latent_noise({kEvaluationStream}, batch.host.indices);
     if (noise.defined()) noise = upload(noise, device);
-    const Tensor x0 = inputs(batch.there.images, noise, batch.ctx);
-    const NoisedImages images{x0, upload(draws.t, device), upload(draws.noise, device)};
-    const DiffusionLoss loss = losses(images, batch.there.labels, batch.ctx);
-    numbers.add({sum_of(loss.mse), sum_of(loss.vb)});
-    return nonfinite_count(loss.vb.defined() ? loss.vb : loss.mse);
+    const auto read = batch.forward(
+        {batch.there.images, batch.there.labels, upload(draws.t, device),
+         upload(draws.noise, device), noise},
+        [&](const auto& there) {
+          const Tensor x0 = inputs(there[0], there[4], batch.ctx);
+          const DiffusionLoss loss = losses({x0, there[2], there[3]}, there[1], batch.ctx);
+          return loss.vb.defined() ? std::vector{loss.mse, loss.vb} : std::vector{loss.mse};
+        });
+    const Tensor &mse = read.front(), &last = read.back();
+    numbers.add({ops::sum(mse).item(), read.size() > 1 ? ops::sum(last).item() : 0});
+    return nonfinite_rows(ops::reshape(last, {last.numel(), 1}));
   };
   EvaluateOptions scaled = options;
   scaled.image_scale = info_.image_scale;

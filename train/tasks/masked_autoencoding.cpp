@@ -13,7 +13,6 @@
 #include "ops/view.h"
 #include "train/loop/batch_numbers.h"
 #include "train/loop/evaluation_pass.h"
-#include "train/loop/read_tensors_at_once.h"
 #include "train/tasks/hole_filling.h"
 #include "train/tasks/image_keys.h"
 
@@ -47,20 +46,23 @@ Tensor held_out_noise(const Tensor& indices, std::int64_t patches) {
   return mask_noise({kEvaluationStream, 0}, indices, patches);
 }
 
-MaeErrors measure_errors(Mae& model, const Tensor& images, const Tensor& noise, Context& ctx,
-                         const Tensor& there) {
+MaeErrors measure_errors(Mae& model, const EvaluationBatch& batch, const Tensor& noise) {
   const NoGrad no_grad;
   const MaeConfig& c = model.config();
-  const Tensor seen = there.defined() ? there : upload(images, model.device());
-  const Masking masking(upload(noise, model.device()), c.kept());
-  const Tensor pixels = model.reconstruct(seen, masking, ctx).pixels;
+  const Tensor& images = batch.host.images;
   MaeErrors errors;
   // recomputed on the CPU instead of read from the device
   errors.hidden = Masking(noise, c.kept()).hidden;
   errors.filled = fill_holes(images, errors.hidden, c.image.patch_size);
-  const Tensor guess = upload(PatchTargets(errors.filled, c).values(), model.device());
-  const auto read = read_tensors_at_once(
-      {model.loss(seen, masking, pixels), model.loss(seen, masking, guess), pixels});
+  const Tensor guess = PatchTargets(errors.filled, c).values();
+  const auto read = batch.forward(
+      {batch.there.images, upload(noise, model.device()), upload(guess, model.device())},
+      [&](const auto& there) {
+        const Masking masking(there[1], c.kept());
+        const Tensor pixels = model.reconstruct(there[0], masking, batch.ctx).pixels;
+        return std::vector{model.loss(there[0], masking, pixels),
+                           model.loss(there[0], masking, there[2]), pixels};
+      });
   errors.loss = read[0].item();
   errors.fill_loss = read[1].item();
   errors.nonfinite = nonfinite_rows(ops::reshape(read[2], {images.size(0), -1}));
@@ -72,7 +74,9 @@ MaeViews show_errors(Mae& model, const Tensor& images, const Tensor& noise, Cont
   const NoGrad no_grad;
   const MaeConfig& c = model.config();
   MaeViews views;
-  views.errors = measure_errors(model, images, noise, ctx);
+  const Batch host{images, {}};
+  RepeatedForward forward(model.device(), /*records=*/false);
+  views.errors = measure_errors(model, {host, host.uploaded(model.device()), ctx, forward}, noise);
   const Tensor& hidden = views.errors.hidden;
   const Tensor mask = ops::reshape(hidden, {hidden.size(0), hidden.size(1), 1});
   const Tensor kept = patch_pixels(images, c.image.patch_size) * (mask * -1.0 + 1.0);
@@ -101,11 +105,9 @@ EvaluationResult MaskedAutoencoding::evaluate(const std::shared_ptr<const Datase
                                               const EvaluateOptions& options) const {
   BatchNumbers numbers;
   const auto measure = [&](const EvaluationBatch& batch) {
-    const Batch& host = batch.host;
     const MaeErrors errors =
-        measure_errors(model_, host.images, held_out_noise(host.indices, patches()), batch.ctx,
-                       batch.there.images);
-    const auto images = static_cast<double>(host.size());
+        measure_errors(model_, batch, held_out_noise(batch.host.indices, patches()));
+    const auto images = static_cast<double>(batch.host.size());
     numbers.add({errors.loss * images, errors.fill_loss * images});
     return errors.nonfinite;
   };

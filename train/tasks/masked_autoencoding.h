@@ -8,6 +8,8 @@
 
 namespace fovea {
 
+struct EvaluationBatch;
+
 /// An evaluation measures the loss and, as a baseline, the same error for fill_holes().
 [[nodiscard]] TaskInfo masked_autoencoding_info();
 
@@ -29,10 +31,9 @@ struct MaeErrors {
   double fill_loss = 0;  ///< mean squared error of the baseline
   std::int64_t nonfinite = 0;  ///< number of images with non-finite predictions
 };
-/// Runs the model in evaluation mode. noise [B, N] selects the masked patches; images and noise are
-/// on the CPU. `there` are the images on the model's device, if already uploaded.
-[[nodiscard]] MaeErrors measure_errors(Mae& model, const Tensor& images, const Tensor& noise,
-                                       Context& ctx, const Tensor& there = {});
+/// Runs the model in evaluation mode. noise [B, N] on the CPU selects the masked patches.
+[[nodiscard]] MaeErrors measure_errors(Mae& model, const EvaluationBatch& batch,
+                                       const Tensor& noise);
 
 /// Views of reconstructions: images f32 [B, C, H, W] on the CPU.
 struct MaeViews {
