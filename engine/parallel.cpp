@@ -20,6 +20,7 @@
 #include "engine/base/control_group.h"
 #include "engine/base/error.h"
 #include "engine/base/text.h"
+#include "engine/interruption.h"
 
 namespace fovea {
 namespace {
@@ -134,20 +135,31 @@ void run_chunks(std::int64_t n, std::int64_t grain, void* context, ChunkFn chunk
   };
   const int threads = static_cast<int>(std::min<std::int64_t>(num_threads(), chunks));
   if (threads == 1 || inside_loop) {
-    for (std::int64_t i = 0; i < chunks; ++i) run(i);
+    for (std::int64_t i = 0; i < chunks; ++i) {
+      run(i);
+      if (i + 1 < chunks && !inside_loop) tick_between_chunks();
+    }
     return;
   }
   compute_alone_after_fork();
   FirstError error;
+  std::atomic<bool> interrupted = false;
 #pragma omp parallel num_threads(threads)
   {
     inside_loop = true;
 #pragma omp for schedule(dynamic, 1)
     for (std::int64_t i = 0; i < chunks; ++i) {
+      if (interrupted) continue;
       try {
         run(i);
       } catch (...) {
         error.keep(i);
+      }
+      try {
+        tick_between_chunks();
+      } catch (...) {
+        error.keep(i);
+        interrupted = true;
       }
     }
     inside_loop = false;

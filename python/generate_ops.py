@@ -131,7 +131,7 @@ class Binding:
         if self.axis_list:
             call = f"with_axes({self.axis_list}.axes(), [&](ops::Axes axis_list) {{ return {call}; }})"
         extra = "".join(f", {text}" for text in described)
-        return (f'  {target}.def("{self.op.name}", []({parameters}) {{ return {call}; }}{extra}, no_gil,\n'
+        return (f'  {target}.def("{self.op.name}", []({parameters}) {{ return {call}; }}{extra}, in_op,\n'
                 f'R"doc({self.documentation()})doc");\n')
 
 

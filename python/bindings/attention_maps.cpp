@@ -36,7 +36,7 @@ std::vector<Tensor> attention_maps(Model& model, const Tensor& images) {
 }  // namespace
 
 void bind_attention_maps(nb::module_& m) {
-  m.def("attention_maps", attention_maps, "model"_a, "images"_a, no_gil);
+  m.def("attention_maps", attention_maps, "model"_a, "images"_a, between_ops);
 }
 
 }  // namespace fovea::python

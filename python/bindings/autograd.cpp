@@ -73,6 +73,7 @@ GradcheckResult check_gradients(const nb::callable& f, const std::vector<Tensor>
   options.tolerance = tolerance;
   options.has_kinks = has_kinks;
   const nb::gil_scoped_release no_lock;
+  OpsHeedSignals heeds;
   return gradcheck(call, inputs, options);
 }
 
@@ -101,7 +102,7 @@ void bind_tape(nb::class_<Tensor>& tensor) {
           [](const Tensor& t, const std::optional<Tensor>& gradient, bool retain) {
             backward(t, gradient.value_or(Tensor()), retain ? Tape::kept : Tape::freed);
           },
-          "gradient"_a.none() = nb::none(), "retain_graph"_a = false, no_gil,
+          "gradient"_a.none() = nb::none(), "retain_graph"_a = false, between_ops,
           "Adds the derivatives to .grad of every leaf that requires a gradient. `gradient` may be "
           "left\nout for a tensor of one element; retain_graph keeps the tape for another root.")
       .def_prop_rw(

@@ -32,7 +32,7 @@ void bind_linear_and_norm(nb::module_& m) {
             new (self) Linear(at.scope, in, out, bias);
           },
           "at"_a, "in_features"_a, "out_features"_a, "bias"_a = true)
-      .def("__call__", &Linear::operator(), "x"_a, no_gil)
+      .def("__call__", &Linear::operator(), "x"_a, in_op)
       .def_prop_ro("weight", &Linear::weight, "[out, in]");
   nb::class_<Norm>(m, "LayerNorm", "Layer normalisation over the last axis.")
       .def(
@@ -42,7 +42,7 @@ void bind_linear_and_norm(nb::module_& m) {
           },
           "at"_a, "dim"_a, "eps"_a = 1e-6)
       .def(
-          "__call__", [](const Norm& norm, const Tensor& x) { return norm(x); }, "x"_a, no_gil);
+          "__call__", [](const Norm& norm, const Tensor& x) { return norm(x); }, "x"_a, in_op);
 }
 
 void bind_branches(nb::module_& m) {
@@ -61,7 +61,7 @@ void bind_branches(nb::module_& m) {
           [](const Attention& attention, const Tensor& x, Context* given) {
             return in_context(given, [&](Context& c) { return Tensor(attention(x, c)); });
           },
-          "x"_a, ctx, no_gil);
+          "x"_a, ctx, between_ops);
   nb::class_<Mlp>(m, "Mlp", "Two linear layers with a GELU in between: [B, N, C] -> [B, N, C].")
       .def(
           "__init__",
@@ -74,7 +74,7 @@ void bind_branches(nb::module_& m) {
           [](const Mlp& mlp, const Tensor& x, Context* given) {
             return in_context(given, [&](Context& c) { return Tensor(mlp(x, c)); });
           },
-          "x"_a, ctx, no_gil);
+          "x"_a, ctx, between_ops);
 }
 
 void bind_block(nb::module_& m) {
@@ -92,7 +92,7 @@ void bind_block(nb::module_& m) {
           [](const Block& block, const Tensor& x, Context* given) {
             return in_context(given, [&](Context& c) { return block(x, c); });
           },
-          "x"_a, "ctx"_a.none() = nb::none(), no_gil);
+          "x"_a, "ctx"_a.none() = nb::none(), between_ops);
 }
 
 }  // namespace

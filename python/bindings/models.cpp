@@ -72,7 +72,7 @@ void bind_models(nb::module_& m) {
       .def_prop_ro("num_classes", [](const Model& model) { return model.info().num_classes; })
       .def_prop_ro("config", [](const Model& model) { return model.info().config; })
       .def("output_names", output_names)
-      .def("outputs", outputs, "inputs"_a, "ctx"_a, no_gil)
+      .def("outputs", outputs, "inputs"_a, "ctx"_a, between_ops)
       .def("finish_backward", &Model::finish_backward, no_gil);
   m.def("make_model", make, "name"_a, "settings"_a, "seed"_a, "device"_a, no_gil);
   m.def("parameters_of", [](const SharedModel& model) {

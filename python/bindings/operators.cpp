@@ -25,13 +25,13 @@ void add_pair(nb::class_<Tensor>& tensor, const char* name, const char* op, cons
         require_one_dtype(op, a, b);
         return f(a, b);
       },
-      nb::is_operator(), no_gil);
+      nb::is_operator(), in_op);
 }
 
 template <class F>
 void add_number(nb::class_<Tensor>& tensor, const char* name, const F& f) {
   tensor.def(
-      name, [f](const Tensor& a, double b) { return f(a, b); }, nb::is_operator(), no_gil);
+      name, [f](const Tensor& a, double b) { return f(a, b); }, nb::is_operator(), in_op);
 }
 
 void add_arithmetic(nb::class_<Tensor>& tensor) {
@@ -55,9 +55,9 @@ void add_arithmetic(nb::class_<Tensor>& tensor) {
            [](const Tensor& a, const Tensor& b) { return ops::matmul(a, b); });
   tensor
       .def(
-          "__neg__", [](const Tensor& a) { return ops::neg(a); }, no_gil)
+          "__neg__", [](const Tensor& a) { return ops::neg(a); }, in_op)
       .def(
-          "__abs__", [](const Tensor& a) { return ops::abs(a); }, no_gil);
+          "__abs__", [](const Tensor& a) { return ops::abs(a); }, in_op);
 }
 
 /// A mask where `mask` is 0.
@@ -69,13 +69,13 @@ Tensor either(const Tensor& mask, const Tensor& other) { return inverse(ops::equ
 /// f(a, b) of two tensors, or of a tensor and a number, whose comparison is exact.
 template <class F>
 void add_comparison(nb::class_<Tensor>& tensor, const char* name, const F& f) {
-  tensor.def(name, f, nb::is_operator(), no_gil);
+  tensor.def(name, f, nb::is_operator(), in_op);
   tensor.def(
       name,
       [f](const Tensor& a, double b) {
         return f(a, scalar(b, {DType::f64, a.device()}));
       },
-      nb::is_operator(), no_gil);
+      nb::is_operator(), in_op);
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "engine/base/names.h"
+#include "engine/interruption.h"
 #include "ops/ops.h"
 #include "python/bindings/int_list.h"
 #include "python/bindings/parts.h"
@@ -23,6 +24,20 @@ namespace fovea::python {
 /// Other threads of Python run while an op computes.
 using NoGil = nb::call_guard<nb::gil_scoped_release>;
 inline constexpr NoGil no_gil{};
+
+/// Runs the handlers of signals that have arrived, which raise KeyboardInterrupt after Ctrl-C.
+void raise_pending_signals();
+
+class LoopsHeedSignals {
+  InterruptibleLoops loops_{raise_pending_signals};
+};
+class OpsHeedSignals {
+  InterruptibleOps ops_{raise_pending_signals};
+};
+/// Ctrl-C ends an op that makes new tensors.
+inline constexpr nb::call_guard<nb::gil_scoped_release, LoopsHeedSignals> in_op{};
+/// Ctrl-C ends a call of many ops after one of them.
+inline constexpr nb::call_guard<nb::gil_scoped_release, OpsHeedSignals> between_ops{};
 
 /// The member of an enumeration that a word of `words` stands for. Throws as parse_name() does.
 template <class Enum>

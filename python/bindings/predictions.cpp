@@ -46,7 +46,7 @@ std::pair<Tensor, std::vector<std::string>> predict(const std::string& checkpoin
 }  // namespace
 
 void bind_predictions(nb::module_& m) {
-  m.def("predict", predict, "checkpoint"_a, "images"_a, no_gil);
+  m.def("predict", predict, "checkpoint"_a, "images"_a, between_ops);
 }
 
 }  // namespace fovea::python

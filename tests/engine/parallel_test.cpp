@@ -6,10 +6,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <atomic>
+#include <chrono>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "engine/base/error.h"
+#include "engine/interruption.h"
 #include "tests/support/temporary_folder.h"
 
 using namespace fovea;
@@ -83,4 +86,27 @@ TEST_CASE("a child of fork() computes on one thread after its parent has used se
 TEST_CASE("numbers of threads that cannot be are refused") {
   CHECK_THROWS_AS(set_num_threads(0), Error);
   CHECK(contains(message_of([] { set_num_threads(1'000'000); }), "expected at most"));
+}
+
+TEST_CASE("a loop that is interrupted runs no more chunks, and one that is not runs all") {
+  const int before = num_threads();
+  for (const int threads : {1, 2}) {
+    CAPTURE(threads);
+    set_num_threads(threads);
+    std::atomic<int> chunks = 0;
+    const auto body = [&](std::int64_t, std::int64_t) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      ++chunks;
+    };
+    {
+      const InterruptibleLoops interruptible([] { fail("interrupted"); });
+      CHECK_THROWS_WITH_AS(parallel_for(60, 1, body), "interrupted", Error);
+      CHECK(chunks < 60);
+      parallel_for(5, 1, body);  // shorter than the time between two looks
+    }
+    chunks = 0;
+    parallel_for(20, 1, body);
+    CHECK(chunks == 20);
+  }
+  set_num_threads(before);
 }

@@ -3,11 +3,14 @@
 
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <cmath>
 #include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "engine/interruption.h"
 #include "engine/node.h"
 #include "tests/engine/tiny_ops.h"
 
@@ -186,4 +189,20 @@ TEST_CASE("leaves that ops read are collected, recorded or not") {
   static_cast<void>(plus(a, plus(b, b)));
   static_cast<void>(record_constant("compared", a.detach(), {leaf({7})}));
   CHECK(all.leaves().size() == 4);
+}
+
+TEST_CASE(
+    "interruptible ops end after one of them, forward and backward, and gradients stay whole") {
+  const auto later = [] { std::this_thread::sleep_for(std::chrono::milliseconds(110)); };
+  const Tensor x = leaf({3});
+  const Tensor y = plus(x, x);
+  InterruptibleOps interruptible([] { fail("interrupted"); });
+  static_cast<void>(plus(x, x));  // the first looks at the clock alone
+  later();
+  CHECK_THROWS_WITH_AS(static_cast<void>(plus(x, x)), "interrupted", Error);
+  later();
+  CHECK_THROWS_WITH_AS(backward(y, {}, Tape::kept), "interrupted", Error);
+  CHECK(!x.grad().defined());
+  backward(y);
+  CHECK(x.grad().item() == 2);
 }
