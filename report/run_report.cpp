@@ -58,6 +58,12 @@ struct Run {
   WeightsInfo info{};
 };
 
+std::shared_ptr<const Dataset> images_of(const Run& run, Split split) {
+  const Datasets& opened = run.options.images;
+  if (opened.train != nullptr) return split == Split::train ? opened.train : opened.test;
+  return open_dataset(dataset_options(run.config), split);
+}
+
 void require_whole(const EvaluationPass& pass) {
   check(pass.complete, "interrupted");
   pass.require_finite();
@@ -104,9 +110,7 @@ EvaluatedImages evaluate_classifier(Run& run, const std::shared_ptr<const Datase
 EvaluatedImages evaluate_task(Run& run, const std::shared_ptr<const Dataset>& test,
                               const EvaluateOptions& how, RunPage& page) {
   take_kept_vae(run.config, run.paths.folder);
-  const auto train = page.task.needs_training_images
-                         ? open_dataset(dataset_options(run.config), Split::train)
-                         : nullptr;
+  const auto train = page.task.needs_training_images ? images_of(run, Split::train) : nullptr;
   const auto task = make_task(run.config, *run.model, train.get());
   if (const auto& latents = task->info().latents) {
     require_vae_of_run(run.paths.folder, *latents);
@@ -122,7 +126,7 @@ EvaluatedImages evaluate_task(Run& run, const std::shared_ptr<const Dataset>& te
 }
 
 void evaluate_model_of(Run& run, RunPage& page) {
-  const auto test = open_dataset(dataset_options(run.config), Split::test);
+  const auto test = images_of(run, Split::test);
   EvaluateOptions how = evaluate_options(run.config);
   how.normalization = run.info.normalization;
   how.crop = run.info.crop;
@@ -150,7 +154,7 @@ void add_picture(const RunPaths& paths, RunPage& page) {
 /// Adds the first training images as augmented in the first epoch.
 void add_samples(const Run& run, RunPage& page) {
   TrainConfig config = run.config;
-  const std::shared_ptr<const Dataset> train = open_dataset(dataset_options(config), Split::train);
+  const std::shared_ptr<const Dataset> train = images_of(run, Split::train);
   check(run.model != nullptr, "the model's image size is unknown");
   LoaderOptions& loading = config.images.loader;
   const std::int64_t shown = kSamplesShown / loading.rows.splits;

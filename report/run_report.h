@@ -5,12 +5,14 @@
 #include <filesystem>
 #include <functional>
 
+#include "train/loop/trainer_options.h"
 #include "train/run/run_paths.h"
 
 namespace fovea {
 
 struct RunReportOptions {
   std::filesystem::path data_dir{};  ///< location of the data; empty: as recorded in the run
+  Datasets images{};                 ///< the opened data; empty: to be opened
   bool last = false;                 ///< use the last weights instead of the best
   bool use_ema = false;              ///< use the averaged weights
   bool evaluate = true;              ///< false: omit the evaluation

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <utility>
 
@@ -12,6 +13,12 @@
 
 namespace fovea {
 
+/// Takes the console's text in place of standard output. It must not throw.
+struct ConsoleText {
+  std::function<void(std::string_view text)> write{};
+  bool redraws = false;  ///< it shows what follows a carriage return over the line
+};
+
 /// Formats scores: "  test loss 0.1234  top-1 93.75 %".
 [[nodiscard]] std::string scores_text(const TaskInfo& task, const Scores& scores);
 
@@ -20,6 +27,8 @@ class Console {
   /// `program` is the command that resumes a run, `cores` the text of share_machine().
   Console(std::string program, std::string cores)
       : program_(std::move(program)), cores_(std::move(cores)), line_(/*descriptor=*/1) {}
+  Console(std::string program, const ConsoleText& text)
+      : program_(std::move(program)), line_(text.write, text.redraws) {}
 
   void print(const std::string& text) { line_.print(text); }
   /// Prints settings, model and data before the first step.

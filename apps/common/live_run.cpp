@@ -81,7 +81,7 @@ void ShownRun::first_images(const Tensor& images) {
   if (save_images_) recorder_.first_images(images);
 }
 
-bool ShownRun::asks_to_stop() { return SignalRequest::pending() != 0; }
+bool ShownRun::asks_to_stop() { return heeds_signals && SignalRequest::pending() != 0; }
 
 int train_as_worker(Trainer& trainer) {
   class Follower : public RunObserver {
@@ -114,7 +114,9 @@ int LiveRun::train() {
                  "\n");
 
   // signals before this line may end the program, as nothing would be lost
-  const SignalRequest signals;
+  std::optional<SignalRequest> signals;
+  if (heeds_signals) signals.emplace();
+  shown_.heeds_signals = heeds_signals;
   shown_.on_epoch = on_epoch;
   const bool finished = fit();
   note_missing_profile();
@@ -122,12 +124,14 @@ int LiveRun::train() {
   recorder_.require_files();
   if (!finished) {
     console_.stopped(recorder_.paths(), trainer_.progress());
-    return SignalRequest::pending() == 0 ? 0 : 128 + SignalRequest::pending();
+    return pending_signal() == 0 ? 0 : 128 + pending_signal();
   }
   if (config_.request.report) write_report();
   console_.finish(recorder_.paths(), trainer_.progress());
   return 0;
 }
+
+int LiveRun::pending_signal() const { return heeds_signals ? SignalRequest::pending() : 0; }
 
 /// An error does not take the epoch along that was about to be evaluated.
 bool LiveRun::fit() try { return trainer_.fit(shown_); } catch (...) {
@@ -149,9 +153,10 @@ void LiveRun::note_missing_profile() {
 /// Writes the report. A failing report must not fail the run, which is already complete.
 void LiveRun::write_report() {
   RunReportOptions options;
+  options.images = trainer_.data();
   options.on_progress = [&](std::int64_t done, std::int64_t total) {
     console_.evaluation(done, total);
-    return SignalRequest::pending() == 0;
+    return pending_signal() == 0;
   };
   try {
     static_cast<void>(write_run_report(recorder_.paths(), options));

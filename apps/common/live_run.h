@@ -64,6 +64,7 @@ class ShownRun : public RunObserver {
   [[nodiscard]] bool asks_to_stop() override;
 
   std::function<void(const EpochRow& row)> on_epoch{};  ///< called when an epoch is saved
+  bool heeds_signals = true;                            ///< stops after SignalRequest's signals
 
  private:
   Console& console_;
@@ -87,9 +88,11 @@ class LiveRun {
   int train();
 
   std::function<void(const EpochRow& row)> on_epoch{};  ///< called when an epoch is saved
+  bool heeds_signals = true;                            ///< false: signals are left to others
 
  private:
   bool fit();
+  [[nodiscard]] int pending_signal() const;
   void note_missing_profile();
   void write_report();
 

@@ -17,6 +17,7 @@ namespace fovea {
 namespace {
 
 constexpr std::chrono::milliseconds kRedrawInterval{100};
+constexpr int kUsualWidth = 80;
 
 template <class... Args>
 std::string print_to_string(const char* format, Args... args) {
@@ -28,7 +29,7 @@ std::string print_to_string(const char* format, Args... args) {
 int terminal_width(int descriptor) {
   winsize size = {};
   const bool known = ::ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-  return known ? size.ws_col : 80;
+  return known ? size.ws_col : kUsualWidth;
 }
 
 /// Whether a line can be drawn over: in a terminal that knows how, as editors' shells do not.
@@ -79,27 +80,49 @@ ProgressLine::ProgressLine(int descriptor, std::chrono::duration<double> interva
       interval_(redraws_ ? kRedrawInterval : interval),
       last_drawn_(redraws_ ? Clock::time_point() : Clock::now()) {}
 
+ProgressLine::ProgressLine(std::function<void(std::string_view)> write, bool redraws)
+    : write_(std::move(write)),
+      redraws_(redraws),
+      interval_(redraws ? std::chrono::duration<double>(kRedrawInterval) : kLineInterval),
+      last_drawn_(redraws ? Clock::time_point() : Clock::now()) {}
+
+int ProgressLine::width() const { return write_ ? kUsualWidth : terminal_width(descriptor_); }
+
+void ProgressLine::write(std::string_view text) {
+  if (write_) {
+    write_(text);
+  } else {
+    write_output(descriptor_, text);
+  }
+}
+
+/// Draws over the last line. A terminal erases the rest of that one; elsewhere blanks cover it.
+void ProgressLine::draw(const std::string& line) {
+  const std::size_t rest = drawn_ - std::min(drawn_, line.size());
+  write("\r" + line + (write_ ? std::string(rest, ' ') : "\x1b[K"));
+  drawn_ = line.size();
+}
+
 void ProgressLine::update(const ProgressState& state) {
   const Clock::time_point now = Clock::now();
   if (now - last_drawn_ < interval_) return;
   last_drawn_ = now;
   if (redraws_) {  // one column stays free: some terminals wrap when it is written
-    const std::string line = visible_text(format_progress(state, terminal_width(descriptor_) - 1));
-    write_output(descriptor_, "\r" + line + "\x1b[K");
-    is_drawn_ = true;
+    draw(visible_text(format_progress(state, width() - 1)));
   } else {
-    write_output(descriptor_, visible_text(format_status(state)) + "\n");
+    write(visible_text(format_status(state)) + "\n");
   }
 }
 
 void ProgressLine::print(std::string_view line) {
   clear();
-  write_output(descriptor_, visible_lines(line) + "\n");
+  write(visible_lines(line) + "\n");
 }
 
 void ProgressLine::clear() {
-  if (is_drawn_) write_output(descriptor_, "\r\x1b[K");
-  is_drawn_ = false;
+  if (drawn_ == 0) return;
+  draw("");
+  if (write_) write("\r");
 }
 
 }  // namespace fovea

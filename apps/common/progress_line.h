@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -24,14 +25,17 @@ struct ProgressState {
 /// If there is too little room, the bar is omitted first, then the end truncated.
 [[nodiscard]] std::string format_progress(const ProgressState& state, int width);
 
-/// Writes to a file descriptor and never throws: see write_output(). Control characters in foreign
-/// texts are made visible.
+inline constexpr std::chrono::duration<double> kLineInterval = std::chrono::seconds(10);
+
+/// Writes to a file descriptor and never throws: see write_output(). Or it hands its text to a
+/// function. Control characters in foreign texts are made visible.
 class ProgressLine {
  public:
   /// `interval` is the time between lines if `descriptor` is not a terminal or
   /// TERM is unset or "dumb".
-  explicit ProgressLine(int descriptor,
-                        std::chrono::duration<double> interval = std::chrono::seconds(10));
+  explicit ProgressLine(int descriptor, std::chrono::duration<double> interval = kLineInterval);
+  /// `write` must not throw. `redraws`: it shows what follows a carriage return over the line.
+  ProgressLine(std::function<void(std::string_view text)> write, bool redraws);
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
   ~ProgressLine() { clear(); }
@@ -46,9 +50,14 @@ class ProgressLine {
  private:
   using Clock = std::chrono::steady_clock;
 
-  int descriptor_;
-  bool redraws_;  ///< one line over and over; else lines follow one another
-  bool is_drawn_ = false;
+  void draw(const std::string& line);
+  void write(std::string_view text);
+  [[nodiscard]] int width() const;
+
+  int descriptor_ = -1;
+  std::function<void(std::string_view text)> write_{};  ///< in place of the descriptor
+  bool redraws_;           ///< one line over and over; else lines follow one another
+  std::size_t drawn_ = 0;  ///< columns
   std::chrono::duration<double> interval_;
   Clock::time_point last_drawn_;
 };

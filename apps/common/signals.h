@@ -5,11 +5,12 @@ namespace fovea {
 
 /// During an object's lifetime, the first SIGINT, SIGTERM, SIGHUP (closed terminal), SIGUSR1,
 /// SIGUSR2 (batch systems, before a time limit) or SIGXCPU (a limit of processor time) only sets
-/// pending(); then SIGINT, SIGTERM and SIGHUP exit with 128 + their number, while those of batch
-/// systems, which send several, and launchers, which pass them on, change nothing. Signals that
-/// were ignored before, as with nohup, stay ignored. A closed reader of standard output (SIGPIPE)
-/// does not end the program either. Only one object may exist at a time, and only around loops that
-/// check pending(): elsewhere signals should end a program.
+/// pending(); then SIGINT, SIGTERM and SIGHUP exit with 128 + their number, or go to a handler that
+/// was there before, as Python's is, while those of batch systems, which send several, and
+/// launchers, which pass them on, change nothing. Signals that were ignored before, as with nohup,
+/// stay ignored. A closed reader of standard output (SIGPIPE) does not end the program either. An
+/// object inside of another's lifetime changes nothing. Objects belong around loops that check
+/// pending(), all on one thread: elsewhere signals should end a program.
 class SignalRequest {
  public:
   SignalRequest();

@@ -197,6 +197,7 @@ int build_and_train(ResolvedRun& run, const Datasets& data, Communicator& proces
   if (run.config.request.eval) return evaluate_only(run.config, ready.trainer(), console);
   if (!processes.is_first()) return train_as_worker(ready.trainer());
   LiveRun live(run.config, ready.trainer(), ready.take_folder(), console);
+  live.heeds_signals = call.heeds_signals;
   if (call.on_epoch) {
     live.on_epoch = [&](const EpochRow& row) {
       call.on_epoch(row.epoch, logged_values(ready.trainer().task(), row));
@@ -218,7 +219,8 @@ int run_process(const TrainingProgram& program, const Launch& launch, ResolvedRu
     if (!part->notice().empty()) run.notices.add(part->notice());
   }
   run.notices.add_all(data_notices(config, data));
-  Console console(program.name, launch.cores);
+  Console console =
+      call.text ? Console(program.name, *call.text) : Console(program.name, launch.cores);
   const auto print_notices = [&] {
     for (const std::string& notice : run.notices.texts()) console.print("note: " + notice);
   };

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/common/console.h"
 #include "train/loop/trainer_options.h"
 #include "train/run/logged_values.h"
 #include "train/start/resolve.h"
@@ -29,6 +30,8 @@ struct TrainingCall {
   std::optional<Datasets> images{};  ///< in place of those of the settings
   /// Called after each epoch, when it is saved, with its row of log.csv. An exception ends the run.
   std::function<void(std::int64_t epoch, const std::vector<LoggedValue>& row)> on_epoch{};
+  std::optional<ConsoleText> text{};  ///< empty: standard output
+  bool heeds_signals = true;          ///< see LiveRun
 };
 
 /// run_training() in one process. Errors are thrown.

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "data/loading/batch_source.h"
+#include "data/loading/sequential.h"
 #include "engine/base/error.h"
 #include "engine/base/text.h"
 
@@ -42,7 +43,7 @@ BatchMaker::BatchMaker(std::shared_ptr<const Dataset> dataset, Pipeline pipeline
 
 std::vector<std::int64_t> BatchMaker::order(std::int64_t epoch) const {
   const EpochOptions& o = options_.epoch;
-  if (!o.shuffle) return sequential_order(dataset_->size());
+  if (!o.shuffle || is_sequential(*dataset_)) return sequential_order(dataset_->size());
   const std::vector<std::int64_t> parts = dataset_->parts();
   return o.shuffle_buffer > 0 && !parts.empty()
              ? buffered_order(parts, o.shuffle_buffer, options_.seed, epoch)

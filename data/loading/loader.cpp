@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "data/loading/part_order.h"
+#include "data/loading/sequential.h"
 #include "engine/base/error.h"
 
 namespace fovea {
@@ -179,6 +180,7 @@ Loader::Loader(std::shared_ptr<const Dataset> dataset, Pipeline pipeline, Loader
   check(start.epoch >= 0 && start.batch >= 0 && start.batch < batches_,
         "loader: got a start at epoch ", start.epoch, ", batch ", start.batch,
         ", expected an epoch of 0 or more and a batch of 0 to ", batches_ - 1);
+  if (is_sequential(*dataset)) options_.workers = std::min(options_.workers, 1);
   if (options_.queue == 0) options_.queue = std::max(1, 2 * options_.workers);
   auto maker = std::make_unique<const BatchMaker>(std::move(dataset), std::move(pipeline), options_,
                                                   std::move(prepare));

@@ -1,40 +1,83 @@
-// Pixels and labels of tensors as samples.
+// Pixels, or values, and labels of tensors as samples.
 #include "python/bindings/array_images.h"
 
 #include <algorithm>
-#include <string_view>
+#include <cstring>
 
 #include "engine/base/crc32c.h"
 #include "engine/base/error.h"
 
 namespace fovea::python {
 
+std::vector<std::string> numbered_classes(std::int64_t count) {
+  std::vector<std::string> names;
+  for (std::int64_t i = 0; i < count; ++i) names.push_back("class " + std::to_string(i));
+  return names;
+}
+
+std::string name_in_lists(std::int64_t index, std::uint32_t checksum) {
+  return std::to_string(index) + " " + std::to_string(checksum);
+}
+
+std::int64_t classes_of(const Tensor& labels) {
+  if (labels.dtype() != DType::i64 || labels.numel() == 0) return 0;
+  const Tensor packed = labels.detach().contiguous();
+  const std::int64_t* const first = packed.data<std::int64_t>();
+  return *std::max_element(first, first + packed.numel()) + 1;
+}
+
 ArrayImages::ArrayImages(const Tensor& images, const Tensor& labels, std::int64_t classes,
-                         const std::string& what) {
+                         const std::string& what)
+    : images_(images.detach().contiguous()), labels_(labels.detach().contiguous()) {
   const Shape& shape = images.shape();
-  check(shape.rank() == 4 && shape[3] == 3 && images.dtype() == DType::u8 && shape.numel() > 0,
-        what, ": got images of shape ", shape, " and dtype ", images.dtype(),
-        ", expected u8 [N, H, W, 3]");
+  const bool is_u8 = shape.rank() == 4 && shape[3] == 3 && images.dtype() == DType::u8;
+  const bool is_f32 = shape.rank() == 4 && images.dtype() == DType::f32;
+  check((is_u8 || is_f32) && shape.numel() > 0, what, ": got images of shape ", shape,
+        " and dtype ", images.dtype(), ", expected u8 [N, H, W, 3] or f32 [N, C, H, W]");
   check(labels.shape() == Shape{shape[0]} && labels.dtype() == DType::i64, what,
         ": got labels of shape ", labels.shape(), " and dtype ", labels.dtype(), ", expected i64 [",
         shape[0], "]");
-  images_ = images.detach().contiguous();
-  labels_ = labels.detach().contiguous();
   const std::int64_t* const first = labels_.data<std::int64_t>();
   const auto [lowest, highest] = std::minmax_element(first, first + size());
   check(*lowest >= 0 && *highest < classes, what, ": got labels from ", *lowest, " to ", *highest,
         ", expected 0 to ", classes - 1);
-  for (std::int64_t i = 0; i < classes; ++i) names_.push_back("class " + std::to_string(i));
+  names_ = numbered_classes(classes);
 }
 
-const std::uint8_t* ArrayImages::pixels(std::int64_t index) const {
+ImageSize ArrayImages::image_size() const {
+  return has_pixels() ? ImageSize{images_.size(1), images_.size(2)}
+                      : ImageSize{images_.size(2), images_.size(3)};
+}
+
+PixelFormat ArrayImages::format() const {
+  return has_pixels() ? PixelFormat{}
+                      : PixelFormat{PixelType::f32, static_cast<int>(images_.size(1))};
+}
+
+std::int64_t ArrayImages::bytes() const {
+  return images_.numel() / size() * static_cast<std::int64_t>(format().type);
+}
+
+const char* ArrayImages::data(std::int64_t index) const {
   check_index(index, "images");
-  return images_.data<std::uint8_t>() + index * bytes();
+  const void* const first = has_pixels() ? static_cast<const void*>(images_.data<std::uint8_t>())
+                                         : static_cast<const void*>(images_.data<float>());
+  return static_cast<const char*>(first) + index * bytes();
 }
 
 Sample ArrayImages::get(std::int64_t index) const {
-  Sample sample{Image(images_.size(1), images_.size(2)), label(index)};
-  std::copy_n(pixels(index), bytes(), sample.image.pixels.begin());
+  const auto [height, width] = image_size();
+  Sample sample{Image(height, width, format()), label(index)};
+  if (has_pixels()) {
+    std::memcpy(sample.image.pixels.data(), data(index), sample.image.pixels.size());
+    return sample;
+  }
+  const auto* const planes = reinterpret_cast<const float*>(data(index));
+  auto* const values = sample.image.values<float>(0, 0);
+  const std::int64_t area = height * width, channels = images_.size(1);
+  for (std::int64_t c = 0; c < channels; ++c) {
+    for (std::int64_t i = 0; i < area; ++i) values[i * channels + c] = planes[c * area + i];
+  }
   return sample;
 }
 
@@ -43,10 +86,12 @@ std::int64_t ArrayImages::label(std::int64_t index) const {
   return labels_.data<std::int64_t>()[index];
 }
 
+std::uint32_t ArrayImages::checksum(std::int64_t index) const {
+  return crc32c({data(index), static_cast<std::size_t>(bytes())});
+}
+
 void ArrayImages::list_entry(std::int64_t index, ListEntry& entry) const {
-  const std::string_view all(reinterpret_cast<const char*>(pixels(index)),
-                             static_cast<std::size_t>(bytes()));
-  entry.name = std::to_string(index) + " " + std::to_string(crc32c(all));
+  entry.name = name_in_lists(index, checksum(index));
   entry.label = label(index);
 }
 

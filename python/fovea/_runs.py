@@ -4,6 +4,8 @@ import dataclasses
 import json
 import os
 import pathlib
+import sys
+import threading
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -12,10 +14,9 @@ import numpy as np
 
 from . import _core
 from ._core import Error, Tensor
-from ._creation import tensor
+from ._given_images import Images, open_images, settings_for, shared
 from ._models import Model, create_model
 
-Arrays = tuple[Any, Any]
 Columns = dict[str, np.ndarray[Any, Any]]
 
 
@@ -60,38 +61,49 @@ class Prediction:
 def predict(checkpoint: str | os.PathLike[str], images: Any) -> Prediction:
     """The classes of images u8 [N, H, W, 3], prepared as for the model: resized, cropped, normalised.
 
-    `checkpoint` is a run's folder, a hub's folder or a weights file that names its model.
+    Of a model that was trained on values f32 [N, C, H, W], these are its images. `checkpoint` is a run's folder, a
+    hub's folder or a weights file that names its model.
     """
-    pixels = images if isinstance(images, Tensor) else tensor(np.asarray(images))
-    return Prediction(*_core.predict(os.fspath(checkpoint), pixels))
+    return Prediction(*_core.predict(os.fspath(checkpoint), shared(images)))
 
 
-def _shared(name: str, arrays: Arrays) -> tuple[Tensor, Tensor]:
-    if not isinstance(arrays, tuple) or len(arrays) != 2:
-        raise Error(f"train: {name}: expected a tuple (images, labels)")
-    images, labels = (part if isinstance(part, Tensor) else tensor(np.asarray(part)) for part in arrays)
-    return images, labels
+def _progress() -> tuple[Callable[[str], None] | None, bool]:
+    """Where progress goes, None for standard output, and whether a line can be drawn over there, as in notebooks."""
+    out = sys.stdout
+    if out is None or out is sys.__stdout__:
+        return None, False
+
+    def write(text: str) -> None:
+        out.write(text)
+        out.flush()
+    return write, type(out).__module__ == "ipykernel.iostream"
 
 
-def train(config: Mapping[str, Any] | None = None, data: Arrays | None = None, test: Arrays | None = None, *,
+def train(config: Mapping[str, Any] | None = None, data: Images | None = None, test: Images | None = None, *,
           on_epoch: Callable[[dict[str, float]], None] | None = None, **settings: Any) -> Run:
     """Trains a classifier as `fovea train_cifar` does with these settings, and returns the run.
 
-    The names are those of the flags: train(dataset="cifar10", epochs=20, output="runs/a", resume="auto"). With `data`
-    and `test`, tuples (images u8 [N, H, W, 3], labels [N]), it trains on arrays; they are augmented as files are.
-    `on_epoch` gets a row of the log after each epoch; an exception in it ends the run, whose state is saved. So is it
-    after Ctrl-C, which ends the run early (`finished` is False). Progress goes to standard output.
+    The names are those of the flags: train(dataset="cifar10", epochs=20, output="runs/a", resume="auto"). `data` and
+    `test` are tuples (images, labels [N]): pixels u8 [N, H, W, 3], which are augmented as files are, or values f32
+    [N, C, H, W], which are taken as they are. Or they are iterables of such tuples, read once before the first step
+    and anew in each epoch, in their order.
+
+    `on_epoch` gets a row of the log after each epoch. An exception in it or in an iterable ends the run, whose state
+    is saved. So is it after Ctrl-C, which ends the run early (`finished` is False); the main thread alone heeds it.
+    Progress goes to standard output.
     """
     wanted = {**(config or {}), **settings}
     wanted.setdefault("output", time.strftime("runs/%Y%m%d-%H%M%S-python"))
     if (data is None) != (test is None):
         raise Error("train: got data without test, or test without data, expected both: evaluation needs images too")
-    arrays = None
+    images = None
     if data is not None and test is not None:
-        if "dataset" in wanted or "data_dir" in wanted:
-            raise Error("train: got both data and the setting dataset or data_dir, expected one of them")
-        arrays = [*_shared("data", data), *_shared("test", test)]
-    code = _core.train(json.dumps(wanted), arrays, on_epoch)
+        first = open_images("train: data", data)
+        images = (first, open_images("train: test", test, first.classes))
+        wanted = settings_for(*images, wanted)
+    write, redraws = _progress()
+    code = _core.train(json.dumps(wanted), images, on_epoch, write=write, redraws=redraws,
+                       heeds_signals=threading.current_thread() is threading.main_thread())
     run = read_run(wanted["output"])
     run.finished = code == 0
     return run

@@ -89,3 +89,23 @@ TEST_CASE("a file gets whole lines at the interval and no control characters") {
   ::close(file);
   CHECK(read_file(folder / "out") == "a  50% eta 1s\ndone\n");
 }
+
+TEST_CASE(
+    "a function gets what a notebook shows: the line over and over, blanks over what was longer") {
+  std::string text;
+  ProgressLine line([&](std::string_view more) { text += more; }, /*redraws=*/true);
+  line.update({.label = "a", .done = 1, .total = 2, .seconds = 1, .note = "long"});
+  const std::string first = text;
+  CHECK(first.starts_with("\ra "));
+  text.clear();
+  line.print("done");
+  CHECK(text == "\r" + std::string(first.size() - 1, ' ') + "\rdone\n");
+}
+
+TEST_CASE("a function that shows no line over and over gets whole lines") {
+  std::string text;
+  ProgressLine line([&](std::string_view more) { text += more; }, /*redraws=*/false);
+  line.update({.label = "a", .done = 1, .total = 2, .seconds = 1, .note = ""});  // too early
+  line.print("done");
+  CHECK(text == "done\n");
+}

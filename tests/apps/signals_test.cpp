@@ -81,4 +81,26 @@ TEST_CASE("signals that were ignored at the start stay ignored") {
   }
 }
 
+TEST_CASE("with a handler from before, as an interpreter has, a second signal is that one's") {
+  static int heard = 0;
+  heard = 0;
+  const auto before = std::signal(SIGINT, [](int number) { heard += number; });
+  {
+    const SignalRequest request;
+    {
+      const SignalRequest inside;
+      REQUIRE(std::raise(SIGINT) == 0);
+      CHECK(heard == 0);
+      REQUIRE(std::raise(SIGINT) == 0);
+    }
+    CHECK(heard == SIGINT);
+    CHECK(SignalRequest::pending() == SIGINT);
+    REQUIRE(std::raise(SIGINT) == 0);
+    CHECK(heard == 2 * SIGINT);
+  }
+  REQUIRE(std::raise(SIGINT) == 0);
+  CHECK(heard == 3 * SIGINT);
+  std::signal(SIGINT, before);
+}
+
 }  // namespace fovea

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "data/augment/training_pipeline.h"
+#include "data/loading/sequential.h"
 #include "engine/base/error.h"
 #include "engine/random.h"
 #include "tests/data/builtin_part.h"
@@ -351,6 +352,35 @@ TEST_CASE("a batch that memory does not hold ends in the error that says so") {
   finishing.draw_erasures = [](ImageSize, Rng&) -> std::vector<Erasure> { throw std::bad_alloc(); };
   Loader filling(set, finishing, evaluation_loader_options(6, 0));
   CHECK_THROWS_AS((void)filling.next(), std::bad_alloc);
+}
+
+TEST_CASE("a sequential set is read in its order, by one worker, in every epoch") {
+  class Noted : public LevelImages, public Sequential {
+   public:
+    using LevelImages::LevelImages;
+    [[nodiscard]] Sample get(std::int64_t index) const override {
+      const std::lock_guard lock(mutex);
+      read.push_back(index);
+      threads.insert(std::this_thread::get_id());
+      return LevelImages::get(index);
+    }
+    mutable std::mutex mutex;
+    mutable std::vector<std::int64_t> read;
+    mutable std::set<std::thread::id> threads;
+  };
+  const auto set = std::make_shared<Noted>(6);
+  {
+    Loader loader(set, {}, options(2, 3));
+    CHECK(loader.options().workers == 1);
+    for (int batch = 0; batch < 6; ++batch) {
+      CHECK(loader.next().labels.at(0) == 2 * (batch % 3));
+    }
+  }
+  const std::lock_guard lock(set->mutex);
+  CHECK(set->threads.size() == 1);
+  for (std::size_t i = 0; i < set->read.size(); ++i) {
+    CHECK(set->read[i] == static_cast<std::int64_t>(i % 6));
+  }
 }
 
 }  // namespace fovea

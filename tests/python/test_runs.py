@@ -84,10 +84,11 @@ class Runs(unittest.TestCase):
 
     def test_ctrl_c_saves_and_returns(self):
         program = subprocess.Popen([sys.executable, "-c", f"""
-import fovea
+import fovea, signal
+signal.signal(signal.SIGINT, signal.default_int_handler)   # in the background it may be ignored
 run = fovea.train({dict(TINY, output=self.output, epochs=1000, dataset="builtin", recovery_interval=1)})
 print("finished:", run.finished)
-import os, signal
+import os
 try:
     os.kill(os.getpid(), signal.SIGINT)   # Python's handler is back
     print("no interrupt")
