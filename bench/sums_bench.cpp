@@ -42,6 +42,19 @@ Run lookup(std::int64_t rows, std::int64_t count) {
   return differentiated([=] { return ops::embedding(table, ids); });
 }
 
+constexpr int kCalls = 10'000;  // of an op on four elements, whose time is that of the call
+
+void add_calls(std::map<std::string, Run>& all) {
+  const Tensor a = drawn({4}, 6), b = drawn({4}, 7);
+  const Tensor leaf = drawn({4}, 8).set_requires_grad();
+  all["calls_of_add"] = [=] {
+    for (int i = 0; i < kCalls; ++i) (void)ops::add(a, b);
+  };
+  all["calls_of_add_and_backward"] = [=] {
+    for (int i = 0; i < kCalls; ++i) backward(ops::add(leaf, b), a);
+  };
+}
+
 /// Cases of shapes that training has.
 std::map<std::string, Run> cases() {
   const Tensor x = drawn({64, 197, 192}, 1), image = drawn({32, 64, 56, 56}, 2);
@@ -98,7 +111,8 @@ std::map<std::string, Run> cases() {
 
 int main(int argc, char** argv) {
   if (argc > 1) set_num_threads(std::stoi(argv[1]));
-  const std::map<std::string, Run> all = cases();
+  std::map<std::string, Run> all = cases();
+  add_calls(all);
   for (std::string name; std::getline(std::cin, name);) {
     if (name == "list") {
       for (const auto& [each, run] : all) std::printf("%s ", each.c_str());

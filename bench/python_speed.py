@@ -1,0 +1,181 @@
+#!/usr/bin/env python3
+"""What Python costs: fovea's package beside the C++ programs, and beside PyTorch in one process.
+
+    ninja -C BUILD fovea_bench sums_bench
+    PYTHONPATH=PACKAGE python bench/python_speed.py BUILD [--threads 2] [--pairs 10] [--reps 7] [--steps 200]
+
+PACKAGE is the folder that fovea is installed in, python a Python with numpy; the last part needs torch too. All parts
+alternate, because the speed of machines drifts:
+  - training steps of vit_tiny_patch4_32, batch 128: the median over pairs of C++'s time / Python's; wanted: 0.97 or more
+  - the time of a call: adding two f32 tensors of 4 elements, without and with a gradient, in microseconds more than C++
+    takes; wanted: at most 1 and 3
+  - steps of fovea and of PyTorch in turn in one process, against each alone in a process; wanted: 0.9 or more of its speed
+"""
+import argparse
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import time
+
+WARM_UP = 2
+CALLS = 10_000  # as in sums_bench.cpp, which runs a case five times
+MODEL, BATCH = "vit_tiny_patch4_32", 128
+
+
+class Program:
+    """A process that answers each line with seconds."""
+
+    def __init__(self, *command):
+        self.process = subprocess.Popen([str(word) for word in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def seconds(self, line=""):
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+        answer = self.process.stdout.readline()
+        if not answer:
+            sys.exit("error: a program ended early; see its output above")
+        return float(answer)
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def ours_step():
+    """A training step as `fovea_bench` takes it."""
+    import fovea
+    model = fovea.create_model(MODEL).train()
+    optimizer = fovea.AdamW(model, lr=1e-4)
+    images, labels = fovea.randn(BATCH, 3, 32, 32, seed=1), fovea.tensor([i % 10 for i in range(BATCH)], dtype=fovea.i64)
+
+    def step():
+        optimizer.zero_grad()
+        fovea.cross_entropy(model(images), labels).backward()
+        optimizer.step()
+    return step
+
+
+def theirs_step():
+    """A step of four of PyTorch's own transformer layers."""
+    import torch
+    layers = [torch.nn.TransformerEncoderLayer(192, 3, 768, dropout=0.0, batch_first=True, norm_first=True) for _ in range(4)]
+    model = torch.nn.Sequential(*layers)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
+    tokens = torch.randn(BATCH, 65, 192)
+
+    def step():
+        optimizer.zero_grad()
+        (model(tokens) ** 2).mean().backward()
+        optimizer.step()
+    return step
+
+
+def calls():
+    import fovea
+    a, b = fovea.randn(4, seed=1), fovea.randn(4, seed=2)
+    leaf = fovea.randn(4, seed=3, requires_grad=True)
+
+    def add():
+        for _ in range(CALLS):
+            a + b
+
+    def add_and_backward():
+        for _ in range(CALLS):
+            (leaf + b).backward(a)
+    return {"calls_of_add": add, "calls_of_add_and_backward": add_and_backward}
+
+
+def timed(f):
+    start = time.perf_counter()
+    f()
+    return time.perf_counter() - start
+
+
+def answer(cases):
+    """This process as a Program: it runs the named case for each line."""
+    for line in sys.stdin:
+        print(f"{timed(cases[line.strip()]):.9f}", flush=True)
+
+
+def child(case, threads):
+    return Program("env", f"OMP_NUM_THREADS={threads}", sys.executable, __file__, "--child", case)
+
+
+def compare_steps(build, options):
+    ratios = []
+    for _ in range(options.pairs):
+        programs = [Program(build / "fovea_bench", "--turns", "--workload", MODEL, "--mode", "train", "--threads", options.threads),
+                    child("step", options.threads)]
+        times = [[], []]
+        for turn in range(options.reps + WARM_UP):
+            for i in (0, 1) if turn % 2 == 0 else (1, 0):
+                times[i].append(programs[i].seconds("step" if i else ""))
+        for program in programs:
+            program.close()
+        cpp, python = (statistics.median(t[WARM_UP:]) for t in times)
+        ratios.append(cpp / python)
+    print(f"training step of {MODEL}: C++ / Python {statistics.median(ratios):.3f} "
+          f"(lowest {min(ratios):.3f}, highest {max(ratios):.3f} of {len(ratios)} pairs)", flush=True)
+
+
+def compare_calls(build, options):
+    programs = Program(build / "rooms/bench/sums_bench", options.threads), child("calls", options.threads)
+    for name in ("calls_of_add", "calls_of_add_and_backward"):
+        times = [[], []]
+        for _ in range(3 * options.reps):
+            times[0].append(programs[0].seconds(name) / 5)
+            times[1].append(programs[1].seconds(name))
+        cpp, python = (1e6 * statistics.median(t) / CALLS for t in times)
+        print(f"{name}: C++ {cpp:.2f} us, Python {python:.2f} us, more by {python - cpp:.2f} us", flush=True)
+    for program in programs:
+        program.close()
+
+
+def compare_beside_torch(options):
+    """Both in one process, turn by turn; each alone in one of its own, also turn by turn."""
+    together, ours, theirs = (child(case, options.threads) for case in ("both", "step", "theirs"))
+    times = {name: [] for name in ("ours beside", "theirs beside", "ours alone", "theirs alone")}
+    for turn in range(options.steps + WARM_UP):
+        taken = {"ours beside": together.seconds("step"), "theirs beside": together.seconds("theirs"),
+                 "ours alone": ours.seconds("step"), "theirs alone": theirs.seconds("theirs")}
+        for name, seconds in taken.items():
+            if turn >= WARM_UP:
+                times[name].append(seconds)
+    for program in (together, ours, theirs):
+        program.close()
+    medians = {name: statistics.median(seconds) for name, seconds in times.items()}
+    for side in ("ours", "theirs"):
+        print(f"{options.steps} steps in turn with {'PyTorch' if side == 'ours' else 'fovea'}: {side} at "
+              f"{medians[f'{side} alone'] / medians[f'{side} beside']:.3f} of its own speed", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build", nargs="?", type=pathlib.Path)
+    parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument("--pairs", type=int, default=10)
+    parser.add_argument("--reps", type=int, default=7)
+    parser.add_argument("--steps", type=int, default=200)
+    parser.add_argument("--child", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.child:
+        makers = {"step": lambda: {"step": ours_step()}, "theirs": lambda: {"theirs": theirs_step()}, "calls": calls,
+                  "both": lambda: {"step": ours_step(), "theirs": theirs_step()}}
+        return answer(makers[options.child]())
+    if options.build is None:
+        parser.error("the build's folder is missing")
+    compare_steps(options.build, options)
+    compare_calls(options.build, options)
+    try:
+        import torch  # noqa: F401
+    except ImportError:
+        print("SKIPPED: PyTorch is not installed, so nothing runs beside it")
+        return 0
+    compare_beside_torch(options)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
