@@ -13,7 +13,9 @@ Works on a copy of the tree in the folder --build; runs with different folders m
 replaced piece of text, listed in mutants.txt: blocks of `file:`, `why:`, `old:` and `new:` lines. Every `old` must occur
 exactly once in its file, so that no mutant can silently change nothing. A line `suite: test_data *augment*` names the
 program that must fail and the source files of its tests. `suite: parity cpvt_*` compares with those golden files, and
-`suite: cases softmax` runs these rows of the op table on the fake CUDA device. The default is gradcheck.
+`suite: cases softmax` runs these rows of the op table on the fake CUDA device. `suite: python test_dlpack` builds the
+Python package and runs tests/python/test_dlpack.py; without numpy and nanobind such mutants are skipped. The default is
+gradcheck.
 Exits 1 when a mutant survives or cannot be built.
 """
 import argparse
@@ -84,6 +86,8 @@ def suite_of(mutant):
     program, *files = mutant.get("suite", "gradcheck").split()
     if program == "cases":
         return "fake_cuda_cases", tuple(files)
+    if program == "python":
+        return "fovea_python", tuple(files)
     if program == "parity":
         return program, tuple(sorted(str(f) for f in (ROOT / "tests/golden").glob(f"{files[0]}.safetensors")))
     return program, tuple(f"--source-file={','.join(files)}" for _ in files[:1])
@@ -94,7 +98,21 @@ def build(build_dir, program):
                           capture_output=True, text=True)
 
 
-def configure(tree, build_dir, apart):
+def has_python_tools():
+    return subprocess.run([sys.executable, "-c", "import nanobind, numpy"], capture_output=True).returncode == 0
+
+
+def without_skipped(mutants):
+    """Without those of the Python package, where it cannot be built."""
+    if has_python_tools():
+        return mutants
+    kept = [m for m in mutants if suite_of(m)[0] != "fovea_python"]
+    if len(kept) < len(mutants):
+        print(f"SKIPPED: {len(mutants) - len(kept)} mutants of the Python package: {sys.executable} has no nanobind or no numpy")
+    return kept
+
+
+def configure(tree, build_dir, apart, with_python):
     """`apart`: the files that mutants change, of which each mutant builds one."""
     command = ["cmake", "-S", tree, "-B", build_dir, "-G", "Ninja", "-DFOVEA_CUDA=OFF", "-DCMAKE_BUILD_TYPE=Release",
                "-DFOVEA_APART=" + ";".join(str(tree / file) for file in apart)]
@@ -102,6 +120,7 @@ def configure(tree, build_dir, apart):
     if "avx2" in processor:  # the set that the programs choose, and those that multiply bf16
         best = ";v4;v4bf16_twin" if "avx512vl" in processor else ""
         command.append(f"-DFOVEA_ONLY_ISA=v3;amx_twin{best}")
+    command += ["-DFOVEA_PYTHON=" + ("ON" if with_python else "OFF"), "-DPython_EXECUTABLE=" + sys.executable]
     if shutil.which("ld.lld"):
         command.append("-DCMAKE_EXE_LINKER_FLAGS=-fuse-ld=lld")
     if shutil.which("ccache"):
@@ -135,6 +154,15 @@ def selected(mutants, options):
     return sorted((m for m in mutants if m["file"] in changed or m in others), key=lambda m: m["file"])
 
 
+def run_python_tests(build_dir, modules):
+    package = build_dir / "package/fovea"
+    shutil.copytree(build_dir / "tree/python/fovea", package, dirs_exist_ok=True)
+    for library in (build_dir / "rooms/python").glob("_core*.so"):
+        shutil.copy(library, package)
+    return subprocess.run([sys.executable, "-m", "unittest", "--failfast", *modules], cwd=ROOT / "tests/python", capture_output=True, text=True,
+                          env={**os.environ, "PYTHONPATH": str(package.parent), "OMP_NUM_THREADS": "2", "PYTHONDONTWRITEBYTECODE": "1"})
+
+
 def run_suite(build_dir, suite):
     """The exit code, and the row or test case that failed first."""
     program, arguments = suite
@@ -145,6 +173,9 @@ def run_suite(build_dir, suite):
     elif program == "parity":
         result = subprocess.run([build_dir / program, *arguments], capture_output=True, text=True)
         rows = [line.split()[1] for line in result.stdout.splitlines() if line.startswith("FAIL")][:3]
+    elif program == "fovea_python":
+        result = run_python_tests(build_dir, arguments)
+        rows = re.findall(r"^(?:FAIL|ERROR): (\w+)", result.stderr, re.MULTILINE)
     elif program == "fake_cuda_cases":
         result = subprocess.run([build_dir / "fake/cuda_cases", *arguments], capture_output=True, text=True)
         rows = [line.split()[0] for line in result.stdout.splitlines() if line.rstrip().endswith("FAIL")]
@@ -227,10 +258,12 @@ def main():
     mutants = selected(everything, options)
     if options.check:
         return 1 if check_all(mutants) + check_counts(len(everything)) else 0
+    mutants = without_skipped(mutants)
     build_dir = options.build.resolve()
     tree = build_dir / "tree"
     copy_tree(tree)
-    configure(tree, build_dir, sorted({mutant["file"] for mutant in everything}))
+    configure(tree, build_dir, sorted({mutant["file"] for mutant in everything}),
+              any(suite_of(mutant)[0] == "fovea_python" for mutant in mutants))
     for suite in sorted({suite_of(mutant) for mutant in mutants}):
         compiled = build(build_dir, suite[0])
         if compiled.returncode != 0:
