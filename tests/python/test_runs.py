@@ -70,7 +70,7 @@ class Runs(unittest.TestCase):
         images, labels = pictures(40)
         for data, test, settings, text in [
                 ((images, labels), None, {}, "expected both"),
-                ((images.astype("f4"), labels), (images, labels), {}, "expected u8"),
+                ((images.astype("f4"), labels), (images, labels), {}, "f32 for one of data and test and pixels u8"),
                 ((images, labels[:-1]), (images, labels), {}, r"expected i64 \[40\]"),
                 ((images, labels * 0), (images, labels), {}, "got labels from 0 to 2, expected 0 to 0"),
                 ((images, labels), (images, labels), {"dataset": "builtin"}, "expected one of them"),
