@@ -73,12 +73,12 @@ def settings_for(data: ImagesCore, test: ImagesCore, settings: dict[str, Any]) -
     if data.shape != test.shape:
         raise Error(f"train: test: got images of shape {test.shape}, expected {data.shape} as in data")
     channels, height, width = data.shape
+    if channels != 3:
+        raise Error(f"train: got images of {channels} channels, expected 3; np.repeat(images, 3, axis=1) makes grey ones RGB")
     for name, value in _UNCHANGED.items():
         _fix(wanted, name, value, "values f32 are taken as they are")
     sizes = [f"{height}x{width}", f"{[height, width]}"] + [f"{height}"] * (height == width)
     given = wanted.setdefault("img_size", sizes[0])
     if str(given) not in sizes:
         raise Error(f"train: img_size: got {given!r}, expected {sizes[0]!r} or nothing: values f32 are taken as they are")
-    if channels != 3:
-        wanted.setdefault("in_chans", channels)
     return wanted

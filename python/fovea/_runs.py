@@ -61,7 +61,7 @@ class Prediction:
 def predict(checkpoint: str | os.PathLike[str], images: Any) -> Prediction:
     """The classes of images u8 [N, H, W, 3], prepared as for the model: resized, cropped, normalised.
 
-    Of a model that was trained on values f32 [N, C, H, W], these are its images. `checkpoint` is a run's folder, a
+    Of a model that was trained on values f32 [N, 3, H, W], these are its images. `checkpoint` is a run's folder, a
     hub's folder or a weights file that names its model.
     """
     return Prediction(*_core.predict(os.fspath(checkpoint), shared(images)))
@@ -85,7 +85,7 @@ def train(config: Mapping[str, Any] | None = None, data: Images | None = None, t
 
     The names are those of the flags: train(dataset="cifar10", epochs=20, output="runs/a", resume="auto"). `data` and
     `test` are tuples (images, labels [N]): pixels u8 [N, H, W, 3], which are augmented as files are, or values f32
-    [N, C, H, W], which are taken as they are. Or they are iterables of such tuples, read once before the first step
+    [N, 3, H, W], which are taken as they are. Or they are iterables of such tuples, read once before the first step
     and anew in each epoch, in their order.
 
     `on_epoch` gets a row of the log after each epoch. An exception in it or in an iterable ends the run, whose state

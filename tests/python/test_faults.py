@@ -61,7 +61,8 @@ class Faults(unittest.TestCase):
             return fovea.train({**TINY, "output": self.output, **settings}, data or Batches(), test or Batches(), on_epoch=on_epoch)
 
     def weights(self, output=None):
-        return {name: t.tolist() for name, t in fovea.create_model(f"{output or self.output}/last.safetensors").state_dict().items()}
+        model = fovea.create_model(f"{output or self.output}/last.safetensors")
+        return {name: t.detach().numpy().tobytes() for name, t in model.state_dict().items()}
 
     def check_nothing_was_lost(self, epochs=3):
         """The run in self.output ends as one that never stopped."""
