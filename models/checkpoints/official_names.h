@@ -22,10 +22,10 @@ struct OfficialWeights {
 
 /// Renames tensors, in this order: wrappers' parts are removed; if `prefix` is not empty, only the
 /// tensors under it count ("." are those that are not in another encoder); a prefix that all names
-/// share, or the prefix of the only encoder, is removed; names of DINOv2, torchvision, CLIP and
-/// Hugging Face's transformers become timm's. Throws Error if there are several encoders, listing
-/// their prefixes, and if two tensors get the same name. Weights with official names stay as they
-/// are.
+/// share, or the prefix of the only encoder, is removed; names of DINOv2, DINOv3, EVA, Perception
+/// Encoder, Sapiens 2, torchvision, CLIP and Hugging Face's transformers become timm's. Throws
+/// Error if there are several encoders, listing their prefixes, and if two tensors get the same
+/// name. Weights with official names stay as they are.
 [[nodiscard]] OfficialWeights official_weights(const TensorMap& tensors,
                                                const std::string& prefix = {});
 

@@ -13,9 +13,9 @@
 #include "engine/formats/safetensors.h"
 #include "models/checkpoints/channel_fit.h"
 #include "models/checkpoints/checkpoint.h"
+#include "models/checkpoints/eva_names.h"
 #include "models/checkpoints/grid_fit.h"
 #include "models/checkpoints/hub_config.h"
-#include "models/checkpoints/layer_scale_names.h"
 #include "models/checkpoints/mismatch.h"
 #include "models/checkpoints/official_names.h"
 #include "models/checkpoints/weights_folder.h"
@@ -47,7 +47,7 @@ class Loader {
   Loader(const Model& model, TensorMap tensors, const WeightsOrigin& origin,
          const LoadOptions& options)
       : model_(model),
-        tensors_(with_layer_scales_of(model, std::move(tensors))),
+        tensors_(with_names_of(model, std::move(tensors))),
         options_(options),
         grids_(origin, fit_options(tensors_, options)) {
     for (const auto* list : {&model.store().parameters(), &model.store().buffers()}) {

@@ -63,7 +63,8 @@ std::string renamed_in_block(const std::string& name, RenameTable table) {
     const std::size_t dot = name.find('.', stack.size());
     if (!name.starts_with(stack) || dot == std::string::npos) continue;
     const auto ours = renamed(std::string_view(name).substr(dot + 1), table);
-    return ours ? name.substr(0, dot + 1) + *ours : name;
+    if (!ours) return name;
+    return ours->empty() ? "" : name.substr(0, dot + 1) + *ours;
   }
   return name;
 }

@@ -10,10 +10,13 @@
 namespace fovea {
 
 std::span<const Translation* const> translations() {
-  static constexpr std::array kAll{
-      &kDetector,         &kTransformersDinov2, &kTransformersDinov3, &kTransformersVit,
-      &kTransformersClip, &kTorchvision,        &kOpenaiClip,         &kJax,
-      &kDiffusersVae,     &kOlderDiffusersVae,  &kCompvisVae,         &kTimm};
+  static constexpr std::array kAll{&kDetector,           &kTransformersDinov2,
+                                   &kTransformersDinov3, &kTransformersVit,
+                                   &kTransformersClip,   &kTorchvision,
+                                   &kOpenaiClip,         &kJax,
+                                   &kDiffusersVae,       &kOlderDiffusersVae,
+                                   &kCompvisVae,         &kDinov3,
+                                   &kSapiens2,           &kTimm};
   return kAll;
 }
 
@@ -36,7 +39,8 @@ void move_class_position(TensorMap& tensors) {
 }
 
 void add_leading_axes(TensorMap& tensors) {
-  reshape_from_rank(tensors, "cls_token", 1, {1, 1, tensors.at("cls_token").numel()});
+  if (const auto token = tensors.find("cls_token"); token != tensors.end())
+    reshape_from_rank(tensors, "cls_token", 1, {1, 1, token->second.numel()});
   const auto positions = tensors.find("pos_embed");
   if (positions != tensors.end() && positions->second.rank() == 2) {
     positions->second = ops::unsqueeze(positions->second, 0);

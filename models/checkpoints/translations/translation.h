@@ -25,9 +25,11 @@ struct Translation {
 };
 
 // One file each.
-extern const Translation kTimm;  ///< timm itself, DINOv2 and older repositories of ViTs
+extern const Translation kTimm;  ///< timm itself, DINOv2, EVA and older repositories of ViTs
+extern const Translation kDinov3;
+extern const Translation kSapiens2;
 extern const Translation kTorchvision;
-extern const Translation kOpenaiClip;
+extern const Translation kOpenaiClip;       ///< and Perception Encoders
 extern const Translation kTransformersVit;  ///< ViT, DeiT and ViT-MAE
 extern const Translation kTransformersDinov2;
 extern const Translation kTransformersDinov3;
