@@ -21,11 +21,14 @@ small=(--depth 4 --embed-dim 64 --num-heads 2 --no-class-token --global-pool avg
 # One token per pixel needs small images: 16x16 tokens, next to 8x8 patches of 2x2 pixels.
 pixels=("${small[@]}" --img-size 16)
 
-all_labels=("ViT, no position" "ViT, learned" CPVT PerViT "PiT, 1x1 at 16x16" "PiT, 2x2 at 16x16")
+all_labels=("ViT, no position" "ViT, learned" "ViT, rotary" "ViT, mixed rotary" CPVT PerViT
+  "PiT, 1x1 at 16x16" "PiT, 2x2 at 16x16")
 set_flags() { # label
   case "$1" in
     "ViT, no position") flags=(--model vit_tiny_patch4_32 --pos-embed none "${small[@]}") ;;
     "ViT, learned") flags=(--model vit_tiny_patch4_32 --pos-embed learned "${small[@]}") ;;
+    "ViT, rotary") flags=(--model vit_tiny_patch4_32 --pos-embed none --rope axial "${small[@]}") ;;
+    "ViT, mixed rotary") flags=(--model vit_tiny_patch4_32 --pos-embed none --rope mixed "${small[@]}") ;;
     CPVT) flags=(--model cpvt_tiny_peg0_gap_224 --img-size 32 --patch-size 4 "${small[@]}") ;;
     PerViT) flags=(--model pervit_tiny_224 --img-size 32 --emb-dims 64 --depths 4
       --convstem-dims "3,32,64" --num-heads 2) ;;

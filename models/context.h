@@ -20,6 +20,8 @@ struct Context {
   /// `step` in the memory that kernels read. Created when the first key is drawn. Code that replays
   /// a pass (a CUDA graph) keeps it and updates it before each replay.
   StepNumber step_number{};
+  /// The shards of a batch, each a forward pass with its own step: shard = step % shards.
+  std::uint64_t shards = 1;
   /// The dtype of the residual stream: a sum of many branches loses precision in bf16.
   [[nodiscard]] DType residual() const {
     return activations == DType::bf16 ? DType::f32 : activations;
@@ -36,6 +38,12 @@ struct Context {
   [[nodiscard]] StepKey next_key() {
     if (!step_number.defined() || step_number.value() != step) step_number = StepNumber(step);
     return {seed, 1 + drawn_++, step_number};
+  }
+  /// A key for numbers that are drawn once for a batch: the same in all of its shards.
+  [[nodiscard]] StepKey key_of_batch(std::uint64_t stream) const {
+    const bool is_in_memory = shards == 1 && step_number.defined() && step_number.value() == step;
+    return is_in_memory ? StepKey(seed, stream, step_number)
+                        : StepKey(seed, stream_of(step / shards, stream));
   }
   void show(std::string_view name, const Tensor& value) const {
     if (tap) tap(name, value);

@@ -16,6 +16,7 @@ void visit(ConfigFields& v, DepthConfig& c) {
   v("reg_tokens", &t.reg_tokens, {.low = 0, .high = 4096, .sparse = true});
   visit_pos_embed(v, t.pos_embed);
   visit_relative(v, t.pos_embed, c.encoder);
+  visit_rotary(v, c.encoder);
   v("no_embed_class", &t.no_embed_class);
   v("pos_drop_rate", &t.pos_drop_rate, kRate);
   v("loss", &c.loss).flag("Depth", "loss, and with it the outputs: metres, or positive metres");

@@ -17,6 +17,7 @@ DepthTransformer::DepthTransformer(ModelInfo info, const DepthConfig& c, std::ui
     : Model(std::move(info), seed, options),
       config_(c),
       embed_(top(), c.tokens, c.image.grid(), c.encoder.embed_dim),
+      rope_(at("rope"), c.encoder.rotary()),
       patch_embed_(at("patch_embed", Role::patches), c.image, c.encoder.embed_dim),
       pegs_(at("pos_block", Role::position_encoding), c.pegs, c.encoder.embed_dim),
       blocks_(make_blocks(at("blocks"), c.encoder)),
@@ -31,6 +32,7 @@ Tensor DepthTransformer::embed(const Tensor& images, const Context& ctx) const {
 /// images [B, C, H, W] -> depths [B, H, W]. The prefix tokens are left out by the head.
 Tensor DepthTransformer::forward(const Tensor& images, Context& ctx) {
   auto [x, where] = embed_(embed(images, ctx), config_.image.grid_of(images), ctx);  // [B, L, D]
+  where = rope_(where, ctx);
   x = pegs_(-1, x, where.grid, ctx);
   ctx.show("feat/embed", x);
   for (std::size_t i = 0; i < blocks_.size(); ++i) {

@@ -39,7 +39,9 @@ class DepthTransformer : public Model {
   /// dynamic_img_size or without a position embedding.
   [[nodiscard]] Tensor forward(const Tensor& images, Context& ctx);
   /// Whether images of all sizes of whole patches fit as they are: nothing depends on the grid.
-  [[nodiscard]] bool takes_any_size() const { return config_.tokens.pos_embed == PosEmbed::none; }
+  [[nodiscard]] bool takes_any_size() const {
+    return config_.tokens.pos_embed == PosEmbed::none && config_.encoder.rope == Rope::none;
+  }
   /// The loss that the outputs are made for.
   [[nodiscard]] DepthLoss loss() const { return config_.loss; }
   [[nodiscard]] Tensor probe(const Tensor& images, Context& ctx) override {
@@ -52,6 +54,7 @@ class DepthTransformer : public Model {
 
   DepthConfig config_;
   TokenEmbedding embed_;
+  RotaryEmbedding rope_;
   PatchEmbed patch_embed_;
   PegStack pegs_;
   std::vector<Block> blocks_;

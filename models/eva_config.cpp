@@ -10,8 +10,10 @@ namespace {
 
 void check_places(const std::string& context, const EncoderConfig& c) {
   const RotaryPlaces& places = c.rope_places;
-  check(c.rope != Rope::none || places == RotaryPlaces{}, context,
-        ": the places of rotary positions (rope_grid and others) need rope axial or mixed");
+  check(
+      c.rope != Rope::none || (places == RotaryPlaces{} && !c.rope_moves.any()), context,
+      ": the places of rotary positions (rope_grid, rope_shift_coords and others) need rope axial "
+      "or mixed");
   RotaryPlaces plain;
   plain.rope_grid_indexing = places.rope_grid_indexing;
   check(c.rope != Rope::mixed || places == plain, context,
@@ -37,6 +39,7 @@ void check_kv_heads(const std::string& context, const EncoderConfig& c) {
 void visit_eva(ConfigFields& v, ViTConfig& c) {
   EvaParts& parts = c.encoder.eva;
   RotaryPlaces& places = c.encoder.rope_places;
+  ops::CoordinateMoves& moves = c.encoder.rope_moves;
   v("attn_type", &parts.attn_type, {.sparse = true});
   v("qkv_fused", &parts.qkv_fused, {.sparse = true});
   v("num_kv_heads", &parts.num_kv_heads, {.low = 1, .high = 1 << 20, .sparse = true});
@@ -49,6 +52,9 @@ void visit_eva(ConfigFields& v, ViTConfig& c) {
   v("rope_grid_indexing", &places.rope_grid_indexing, {.sparse = true});
   v("ref_feat_shape", &places.ref_feat_shape, {.nullable = true, .sparse = true});
   v("rope_rotate_half", &places.rope_rotate_half, {.sparse = true});
+  v("rope_shift_coords", &moves.shift, {.low = 0, .high = 65536, .nullable = true, .sparse = true});
+  v("rope_jitter_coords", &moves.jitter, {.high = 1024, .nullable = true, .sparse = true});
+  v("rope_rescale_coords", &moves.rescale, {.high = 1024, .nullable = true, .sparse = true});
 }
 
 void check_eva(const std::string& context, const ViTConfig& c) {

@@ -9,7 +9,8 @@
 namespace fovea {
 
 /// attn_type, qkv_fused, num_kv_heads, attn_only_layer_scale, swiglu_align_to, attn_pool_num_heads,
-/// attn_pool_mlp_ratio, and where rotary positions lie: rope_grid and others.
+/// attn_pool_mlp_ratio, where rotary positions lie (rope_grid and others), and how they move in
+/// training (rope_shift_coords and others).
 void visit_eva(ConfigFields& v, ViTConfig& c);
 /// Throws where they do not fit together.
 void check_eva(const std::string& context, const ViTConfig& c);

@@ -29,11 +29,13 @@ const std::map<std::string, const char*>& eva_groups() {
        "eva rope_centered reg_tokens=4 pos_embed=none norm_eps=1e-5 init_values=1e-5 "
        "dynamic_img_size=true img_size=256"},
       {"dinov3_gated", "dinov3 mlp_layer=swiglu act_layer=silu swiglu_align_to=8"},
-      {"lingbot", "global_pool=token img_size=512"},
+      {"lingbot", "global_pool=token fc_norm=false img_size=512"},
       {"sapiens2",
        "eva rope_centered attn_type=rope qkv_fused=false qk_norm=true global_pool=token "
+       "fc_norm=false "
        "mlp_layer=glu act_layer=silu init_values=1 attn_only_layer_scale=true reg_tokens=8 "
-       "pos_embed=none norm_layer=rmsnorm dynamic_img_size=true img_size=1024x768"},
+       "pos_embed=none norm_layer=rmsnorm dynamic_img_size=true img_size=1024x768 "
+       "rope_rescale_coords=2"},
   };
   return all;
 }
@@ -54,8 +56,10 @@ const std::vector<PresetRow>& eva_rows() {
       {"vit", "vit_mediumd_patch16_rope_reg1_gap_256",
        "512x20x8 rope_gap reg_tokens=1 qkv_bias=false"},
       {"vit", "vit_betwixt_patch16_rope_reg4_gap_256", "* rope_gap reg_tokens=4"},
-      {"vit", "vit_{small,base,large}_patch16_rope_224",
+      {"vit", "vit_{small,large}_patch16_rope_224",
        "* rope_vit rope=axial rope_temperature=100 pos_embed=none"},
+      {"vit", "vit_base_patch16_rope_224",
+       "* rope_vit rope=axial rope_temperature=100 pos_embed=none fc_norm=false"},
       {"vit", "vit_{small,base,large}_patch16_rope_mixed_224",
        "* rope_vit rope=mixed rope_temperature=10 pos_embed=none"},
       {"vit", "vit_{small,base,large}_patch16_rope_ape_224",

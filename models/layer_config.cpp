@@ -123,7 +123,7 @@ void visit_relative(ConfigFields& v, const PosEmbed& pos_embed, EncoderConfig& c
 
 void visit_rotary(ConfigFields& v, EncoderConfig& c) {
   v("rope", &c.rope, {.sparse = true})
-      .flag("Model", "ViT, DeiT, CPVT, MAE: rotary positions of queries and keys");
+      .flag("Model", "ViT, DeiT, CPVT, MAE, depth: rotary positions of queries and keys");
   v("rope_temperature", &c.rope_temperature, {.nullable = true, .sparse = true})
       .flag("Model", "the slower the rotary positions turn (default: axial 100, mixed 10)")
       .when_missing = [&c] {

@@ -3,6 +3,7 @@
 // dimensions: Heo et al. 2024, "Rotary Position Embedding for Vision Transformer".
 #pragma once
 
+#include "engine/step_key.h"
 #include "engine/tensor.h"
 
 namespace fovea::ops {
@@ -37,5 +38,18 @@ struct RotaryAxes {
 /// Rotation::table of a grid in row-major order, f64 [2, G, height width, P]: the angle of a pair
 /// is frequency.y y + frequency.x x. Only the frequencies have a gradient.
 [[nodiscard]] Tensor rotary_table(const RotaryFrequencies& frequencies, const RotaryAxes& axes);
+
+/// How the coordinates of a grid move together in training (Simeoni et al. 2025, "DINOv3").
+struct CoordinateMoves {
+  double shift = 0;    ///< each axis is shifted by up to this, in either direction,
+  double jitter = 1;   ///< then multiplied by a factor between 1 / jitter and jitter of its own,
+  double rescale = 1;  ///< then by one between 1 / rescale and rescale that both axes share
+  [[nodiscard]] bool any() const { return shift != 0 || jitter != 1 || rescale != 1; }
+};
+/// The coordinates x, f64 [n], of the first (0) or second axis (1), moved. The shift is uniform,
+/// and so are the logarithms of the factors. The same key moves both axes of a grid. Coordinates
+/// have no gradient.
+[[nodiscard]] Tensor moved_coordinates(const Tensor& x, const CoordinateMoves& moves, int axis,
+                                       const StepKey& key);
 
 }  // namespace fovea::ops

@@ -29,13 +29,6 @@ void require_bool(const std::string& key, const json& value) {
         ", expected true or false");
 }
 
-/// True for arguments that change nothing after training.
-bool is_of_training(const std::string& key) {
-  constexpr std::array kKeys{"head_init_scale", "rope_shift_coords", "rope_jitter_coords",
-                             "rope_rescale_coords"};
-  return std::find(kKeys.begin(), kKeys.end(), key) != kKeys.end();
-}
-
 /// A setting that is left out where it says what every model has.
 void set_unless(json& config, const char* key, const json& value, bool is_usual) {
   if (is_usual) {
@@ -47,7 +40,8 @@ void set_unless(json& config, const char* key, const json& value, bool is_usual)
 
 void erase_rotary(json& config) {
   for (const char* key : {"rope", "rope_temperature", "rope_grid", "rope_grid_offset",
-                          "rope_grid_indexing", "ref_feat_shape", "rope_rotate_half"}) {
+                          "rope_grid_indexing", "ref_feat_shape", "rope_rotate_half",
+                          "rope_shift_coords", "rope_jitter_coords", "rope_rescale_coords"}) {
     config.erase(key);
   }
 }
@@ -60,10 +54,37 @@ void set_rope_type(json& config, const json& value) {
   set_unless(config, "rope_grid", "centered", type != "dinov3");
 }
 
+/// Arguments that are settings by the same name, where they are not null.
+bool has_own_name(const std::string& key) {
+  constexpr std::array kKeys{"num_kv_heads",      "attn_pool_num_heads", "attn_pool_mlp_ratio",
+                             "rope_shift_coords", "rope_jitter_coords",  "rope_rescale_coords"};
+  return std::find(kKeys.begin(), kKeys.end(), key) != kKeys.end();
+}
+
 /// Arguments for parts that no published model has, and that are not written.
 void refuse_part(const std::string& key, const json& value) {
   const bool is_absent = value.is_null() || value == 0 || value == false;
   check(is_absent, "model_args: ", key, ": got ", json_text(value), ", which is not supported");
+}
+
+/// timm's norm after the last block is on unless that of the pooled vector is, which is on for the
+/// mean; either may be switched.
+void settle_last_norms(json& config) {
+  const json pooling = config.value("global_pool", json("token"));
+  const json chosen = config.value("fc_norm", json());
+  const bool of_pooled = chosen.is_null() ? pooling == "avg" : chosen == true;
+  json of_all = config.value("use_post_transformer_norm", json());
+  if (!config.contains("use_post_transformer_norm") && config.contains("final_norm"))
+    of_all = config["final_norm"];  // the architecture's
+  config.erase("use_post_transformer_norm");
+  const bool both = of_pooled && of_all == true, none = !of_pooled && of_all == false;
+  check(
+      !both,
+      "model_args: use_post_transformer_norm and use_fc_norm: got norms before and after pooling, "
+      "which is not supported");
+  set_unless(config, "final_norm", false, !none);
+  const bool by_default = pooling == "avg" || pooling == "avgmax" || pooling == "max";  // of a ViT
+  if (chosen.is_null() && of_pooled != by_default) config["fc_norm"] = of_pooled;
 }
 
 }  // namespace
@@ -77,7 +98,7 @@ std::optional<std::string> apply_eva_argument(json& config, const std::string& k
                                               const json& value) {
   if (const auto plain = plain_names().find(key); plain != plain_names().end())
     return plain->second;
-  if (is_of_training(key)) return {};
+  if (key == "head_init_scale") return {};
   if (key == "patch_drop_rate" || key == "rope_mrope_section") {
     refuse_part(key, value);
   } else if (key == "use_abs_pos_emb") {
@@ -93,15 +114,14 @@ std::optional<std::string> apply_eva_argument(json& config, const std::string& k
     require_bool(key, value);
     config["block_fn"] = value.get<bool>() ? "eva_post" : "eva";
   } else if (key == "use_post_transformer_norm") {
-    set_unless(config, "final_norm", value, value.is_null() || value == true);
+    config[key] = value;  // settle_last_norms() takes it out
   } else if (key == "swiglu_mlp") {
     require_bool(key, value);
     set_unless(config, "mlp_layer", "glu", !value.get<bool>());
     set_unless(config, "act_layer", "silu", !value.get<bool>());
   } else if (key == "swiglu_align_to") {
     set_unless(config, key.c_str(), value, value.is_null() || value == 0);
-  } else if (key == "num_kv_heads" || key == "attn_pool_num_heads" ||
-             key == "attn_pool_mlp_ratio") {
+  } else if (has_own_name(key)) {
     set_unless(config, key.c_str(), value, value.is_null());
   } else {
     return key;
@@ -110,6 +130,9 @@ std::optional<std::string> apply_eva_argument(json& config, const std::string& k
 }
 
 void finish_eva_arguments(json& config) {
+  // timm's post-norm blocks round hidden channels only where a norm follows them.
+  const bool is_rounded = config["block_fn"] == "eva" || config.value("scale_mlp_norm", false);
+  if (!is_rounded) config.erase("swiglu_align_to");
   if (config.contains("mlp_layer")) {  // a gate apart, where something lies behind it
     const bool apart = config.value("scale_mlp_norm", false) || config.contains("swiglu_align_to");
     config["mlp_layer"] = apart ? "swiglu" : "glu";
@@ -122,8 +145,7 @@ void finish_eva_arguments(json& config) {
   }
   const json pooling = config.value("global_pool", json("token"));
   set_unless(config, "pool_include_prefix", true, pooling != "map");
-  const bool by_maximum = pooling == "max" || pooling == "avgmax";  // no norm of theirs in Eva
-  if (by_maximum && !config.contains("fc_norm")) config["fc_norm"] = false;
+  settle_last_norms(config);
 }
 
 }  // namespace fovea

@@ -44,7 +44,10 @@ json defaults_of(const std::string& type) {
                    {"proj_bias", true},
                    {"mlp_bias", true},
                    {"use_gated_mlp", false},
-                   {"num_register_tokens", 0}});
+                   {"num_register_tokens", 0},
+                   {"pos_embed_shift", nullptr},
+                   {"pos_embed_jitter", nullptr},
+                   {"pos_embed_rescale", 2.0}});
   }
   if (type == "clip_vision_model") {
     config.update({{"layer_norm_eps", 1e-5}, {"patch_size", 32}, {"hidden_act", "quick_gelu"}});
@@ -70,7 +73,7 @@ class TransformersSettings {
     const json& own = is_whole_clip ? root.value("vision_config", json::object()) : root;
     check(own.is_object(), "vision_config: got ", json_text(own), ", expected an object");
     for (const auto& [key, value] : own.items()) {
-      if (!value.is_null()) values_[key] = value;
+      if (!value.is_null() || key.starts_with("pos_embed_")) values_[key] = value;
     }
     if (is_whole_clip && root.contains("projection_dim")) {
       values_["projection_dim"] = root.at("projection_dim");
@@ -95,6 +98,10 @@ class TransformersSettings {
     const json& value = values_.at(key);
     check(value.is_number(), key, ": got ", json_text(value), ", expected a number");
     return value.get<double>();
+  }
+  /// Null means none.
+  [[nodiscard]] json number_or_null(const char* key) const {
+    return values_.at(key).is_null() ? json() : json(number(key));
   }
   [[nodiscard]] bool flag(const char* key) const {
     const json& value = values_.at(key);
@@ -238,6 +245,9 @@ void add_dinov3(const TransformersSettings& s, json& config) {
                  {"rope_grid", "centered"},
                  {"rope_grid_indexing", "ij"},
                  {"rope_rotate_half", true},
+                 {"rope_shift_coords", s.number_or_null("pos_embed_shift")},
+                 {"rope_jitter_coords", s.number_or_null("pos_embed_jitter")},
+                 {"rope_rescale_coords", s.number_or_null("pos_embed_rescale")},
                  {"dynamic_img_size", true}});
   if (s.flag("use_gated_mlp")) config["mlp_layer"] = "swiglu";
 }

@@ -53,6 +53,7 @@ struct EncoderConfig {
   Rope rope = Rope::none;
   double rope_temperature = 0;
   RotaryPlaces rope_places{};
+  ops::CoordinateMoves rope_moves{};
   double attn_drop_rate = 0;  ///< dropout rate of the attention weights
   double proj_drop_rate = 0;  ///< dropout rate of the outputs of attention and MLP, and between the
                               ///< MLP's layers
@@ -94,7 +95,8 @@ struct EncoderConfig {
   [[nodiscard]] NormKind norm_if(bool wanted) const { return wanted ? norm_layer : NormKind::none; }
   [[nodiscard]] NormConfig norm() const { return {.eps = norm_eps, .kind = norm_layer}; }
   [[nodiscard]] RotaryConfig rotary() const {
-    return {rope, rope_temperature, rope_places, depth, num_heads, embed_dim / num_heads};
+    return {rope,      rope_temperature,      rope_places, depth,
+            num_heads, embed_dim / num_heads, rope_moves};
   }
   [[nodiscard]] HeadsConfig heads_of(std::int64_t block) const {
     return {.dim = embed_dim,

@@ -11,7 +11,10 @@ TokenPool::TokenPool(const Scope& s, const EncoderConfig& c, const PoolConfig& p
     : config_(pool) {
   if (pool.kind != Pooling::map) return;
   EncoderConfig own = c;  // its MLP is a plain one
-  if (c.is_eva()) own.block_fn = BlockKind::block;
+  if (c.is_eva()) {
+    own.block_fn = BlockKind::block;
+    own.act_layer = Activation::gelu;
+  }
   if (pool.map_heads > 0) own.num_heads = pool.map_heads;
   if (pool.map_mlp_ratio > 0) own.mlp_ratio = pool.map_mlp_ratio;
   map_.emplace(s, own);

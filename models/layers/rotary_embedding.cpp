@@ -11,6 +11,8 @@
 namespace fovea {
 namespace {
 
+constexpr std::uint64_t kMovesStream = 0x726F7065;  // "rope"
+
 /// temperature^(-j / count) for j = 0 ... count - 1.
 std::vector<double> frequencies_of_axis(double temperature, std::int64_t count) {
   std::vector<double> frequencies;
@@ -42,6 +44,7 @@ Init mixed_frequencies(const RotaryConfig& c) {
 
 RotaryEmbedding::RotaryEmbedding(const Scope& s, const RotaryConfig& c)
     : config_(c), device_(s.store().options().device) {
+  if (c.kind == Rope::axial) fixed_ = axial();
   if (c.kind != Rope::mixed) return;
   freqs_ = s.param("freqs", {2, c.depth, c.heads, c.width / 2}, mixed_frequencies(c), Decay::no);
 }
@@ -50,30 +53,51 @@ Positions RotaryEmbedding::operator()(Positions where, const Context& ctx) const
   if (config_.kind == Rope::none) return where;
   where.rotation.prefix = where.grid.prefix;
   where.rotation.halves = config_.places.rope_rotate_half;
-  where.rotary_tables = tables(where.grid.size, acc_dtype(ctx.activations));
+  where.rotary_tables = tables(where.grid.size, ctx);
   return where;
 }
 
-std::vector<Tensor> RotaryEmbedding::tables(GridSize size, DType dtype) const {
-  if (last_.size != size) {
-    const auto [height, width] = config_.places.ref_feat_shape;
-    axes_ = {coordinates(size[0], height), coordinates(size[1], width)};
-    last_ = {.size = size};
-  }
-  if (freqs_.defined() && needs_tape({freqs_})) return compute(dtype);
+std::vector<Tensor> RotaryEmbedding::tables(GridSize size, const Context& ctx) const {
+  const DType dtype = acc_dtype(ctx.activations);
+  const ops::RotaryAxes& axes = axes_of(size);
+  if (ctx.training) return compute(moved(axes, ctx), dtype);
+  if (freqs_.defined() && needs_tape({freqs_})) return compute(axes, dtype);
   const std::uint64_t version = freqs_.defined() ? freqs_.version() : 0;
-  if (last_.tables.empty() || last_.dtype != dtype || last_.version != version)
-    last_ = {size, dtype, version, compute(dtype)};
+  const bool is_last = last_.size == size && last_.dtype == dtype && last_.version == version;
+  if (!is_last || last_.tables.empty()) last_ = {size, dtype, version, compute(axes, dtype)};
   return last_.tables;
 }
 
+const ops::RotaryAxes& RotaryEmbedding::axes_of(GridSize size) const {
+  const auto [axes, is_new] = axes_.try_emplace(size);
+  if (is_new) {
+    const auto [height, width] = config_.places.ref_feat_shape;
+    axes->second = {coordinates(size[0], height), coordinates(size[1], width)};
+  }
+  return axes->second;
+}
+
+ops::RotaryAxes RotaryEmbedding::moved(const ops::RotaryAxes& axes, const Context& ctx) const {
+  ops::CoordinateMoves moves = config_.moves;
+  if (!moves.any()) return axes;
+  moves.shift *= unit();
+  const StepKey key = ctx.key_of_batch(kMovesStream);
+  return {ops::moved_coordinates(axes.y, moves, 0, key),
+          ops::moved_coordinates(axes.x, moves, 1, key)};
+}
+
 /// Angles, cosines and sines are f64; the tables are rounded once.
-std::vector<Tensor> RotaryEmbedding::compute(DType dtype) const {
-  if (config_.kind == Rope::axial) return {ops::rotary_table(axial(), axes_).to(dtype)};
+std::vector<Tensor> RotaryEmbedding::compute(const ops::RotaryAxes& axes, DType dtype) const {
+  if (config_.kind == Rope::axial) return {ops::rotary_table(fixed_, axes).to(dtype)};
   std::vector<Tensor> tables;
   for (std::int64_t block = 0; block < config_.depth; ++block)
-    tables.push_back(ops::rotary_table(mixed(block), axes_).to(dtype));
+    tables.push_back(ops::rotary_table(mixed(block), axes).to(dtype));
   return tables;
+}
+
+/// What a coordinate of 1 is multiplied by.
+double RotaryEmbedding::unit() const {
+  return config_.places.rope_grid == RotaryGrid::centered ? 2 * std::numbers::pi : 1;
 }
 
 Tensor RotaryEmbedding::coordinates(std::int64_t count, std::int64_t reference) const {
@@ -83,7 +107,7 @@ Tensor RotaryEmbedding::coordinates(std::int64_t count, std::int64_t reference) 
   for (std::int64_t i = 0; i < count; ++i) {
     const double index = static_cast<double>(i) + places.rope_grid_offset;
     if (places.rope_grid == RotaryGrid::centered) {
-      values.push_back(2 * std::numbers::pi * (2 * (index + 0.5) / n - 1));
+      values.push_back(unit() * (2 * (index + 0.5) / n - 1));
     } else {
       values.push_back(reference > 0 ? index / n * static_cast<double>(reference) : index);
     }

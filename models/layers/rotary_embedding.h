@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <map>
 #include <vector>
 
 #include "engine/base/names.h"
@@ -58,7 +59,8 @@ struct RotaryConfig {
   double temperature = 0;
   RotaryPlaces places{};
   std::int64_t depth = 12, heads = 3;
-  std::int64_t width = 64;  ///< channels of a head, divisible by 4
+  std::int64_t width = 64;       ///< channels of a head, divisible by 4
+  ops::CoordinateMoves moves{};  ///< in training; the shift of centered coordinates is in [-1, 1]
 
   /// The paper's temperature.
   [[nodiscard]] static double usual_temperature(Rope kind) {
@@ -76,12 +78,15 @@ class RotaryEmbedding {
   /// Makes the parameter "freqs" of mixed frequencies.
   RotaryEmbedding(const Scope& s, const RotaryConfig& c);
 
-  /// The positions with the rotations of all blocks on their grid.
+  /// The positions with the rotations of all blocks on their grid. Training makes their tables anew
+  /// in each pass, so that it can be recorded and repeated: nothing of it lies in memory that
+  /// images of another size free.
   [[nodiscard]] Positions operator()(Positions where, const Context& ctx) const;
 
  private:
   using GridSize = std::array<std::int64_t, 2>;
-  /// The tables of the last grid, which depend on nothing else between two changes of `freqs`.
+  /// The tables of evaluation's last grid, which depend on nothing else between two changes of
+  /// `freqs`.
   struct Last {
     GridSize size{0, 0};
     DType dtype = DType::f32;
@@ -89,20 +94,24 @@ class RotaryEmbedding {
     std::vector<Tensor> tables{};
   };
 
-  [[nodiscard]] std::vector<Tensor> tables(GridSize size, DType dtype) const;
-  [[nodiscard]] std::vector<Tensor> compute(DType dtype) const;
+  [[nodiscard]] std::vector<Tensor> tables(GridSize size, const Context& ctx) const;
+  [[nodiscard]] std::vector<Tensor> compute(const ops::RotaryAxes& axes, DType dtype) const;
+  [[nodiscard]] const ops::RotaryAxes& axes_of(GridSize size) const;
+  [[nodiscard]] ops::RotaryAxes moved(const ops::RotaryAxes& axes, const Context& ctx) const;
   [[nodiscard]] bool x_first() const {
     return config_.places.rope_grid_indexing == RotaryIndexing::xy;
   }
+  [[nodiscard]] double unit() const;
   [[nodiscard]] Tensor coordinates(std::int64_t count, std::int64_t reference) const;
   [[nodiscard]] ops::RotaryFrequencies axial() const;
   [[nodiscard]] ops::RotaryFrequencies mixed(std::int64_t block) const;
 
   RotaryConfig config_;
   Device device_;
-  Tensor freqs_;  ///< or undefined
+  Tensor freqs_;                  ///< of mixed
+  ops::RotaryFrequencies fixed_;  ///< of axial
   mutable Last last_;
-  mutable ops::RotaryAxes axes_;  ///< of the last grid
+  mutable std::map<GridSize, ops::RotaryAxes> axes_;  ///< of all grids so far
 };
 
 }  // namespace fovea

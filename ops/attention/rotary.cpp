@@ -2,9 +2,12 @@
 // in cpu_rotary.cpp and rotary.cu; attention turns its inputs itself (cpu_turn.h).
 #include "ops/rotary.h"
 
+#include <cmath>
+
 #include "engine/autograd.h"
 #include "ops/attention/rotation.h"
 #include "ops/common/rows.h"
+#include "ops/elementwise/map.h"
 #include "ops/index/outside.h"
 #include "ops/kernels.h"
 
@@ -170,6 +173,19 @@ Tensor rotary_table(const RotaryFrequencies& frequencies, const RotaryAxes& axes
                                           .dfx = doubles(dfx)});
         return {dfy, dfx, {}, {}};
       });
+}
+
+Tensor moved_coordinates(const Tensor& x, const CoordinateMoves& moves, int axis,
+                         const StepKey& key) {
+  const OpLabel op("moved_coordinates");
+  require_f64(op.name(), "coordinates", x, 1);
+  check(axis == 0 || axis == 1, op, ": got axis ", axis, ", expected 0 or 1");
+  check(moves.shift >= 0 && moves.jitter >= 1 && moves.rescale >= 1, op, ": got shift ",
+        moves.shift, ", jitter ", moves.jitter, " and rescale ", moves.rescale,
+        ", expected at least 0, 1 and 1");
+  const detail::MoveCoordinate move{key.on(x.device()), axis, moves.shift, std::log(moves.jitter),
+                                    std::log(moves.rescale)};
+  return detail::map(move, x.detach());
 }
 
 }  // namespace fovea::ops

@@ -7,13 +7,14 @@
 
 #include "ops/elementwise/activation_functors.h"
 #include "ops/elementwise/arithmetic_functors.h"
+#include "ops/elementwise/coordinate_functors.h"
 #include "ops/elementwise/dropout_functors.h"
 #include "ops/elementwise/type_list.h"
 
 namespace fovea::ops::detail {
 
-using AllFunctors =
-    Concat<ArithmeticFunctors, DerivativeFunctors, ActivationFunctors, DropoutFunctors>::type;
+using AllFunctors = Concat<ArithmeticFunctors, DerivativeFunctors, ActivationFunctors,
+                           DropoutFunctors, CoordinateFunctors>::type;
 
 /// The ID of a functor: its position in AllFunctors.
 template <class F>

@@ -13,10 +13,13 @@ import timm
 import torch
 import torch.nn.functional as F
 from safetensors.torch import save_file
+from timm.models.eva import Eva
 from timm.optim import param_groups_layer_decay, param_groups_weight_decay
 
+import random_cases
+import random_eva
 import random_golden
-from random_cases import computed, in_f64
+from random_cases import computed
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "interop"))
 from timm_settings import settings_of  # noqa: E402
@@ -39,16 +42,28 @@ CASES = [
     ("map_prefix", "test_vit3", {}),
     ("avgmax_qknorm", "vit_small_patch16_224", {"global_pool": "avgmax", "qk_norm": True}),
     ("max", "vit_medium_patch16_reg4_gap_256", {"global_pool": "max"}),
+    ("eva02", "eva02_base_patch14_224", {}),
+    ("eva02_clip", "eva02_large_patch14_clip_224", {}),
+    ("eva_post", "eva02_enormous_patch14_clip_224", {}),
+    ("rope_gap", "vit_betwixt_patch16_rope_reg4_gap_256", {}),
+    ("rope_mixed", "vit_small_patch16_rope_mixed_ape_224", {}),
+    ("pe", "vit_pe_core_small_patch16_384", {}),
+    ("dinov3", "vit_small_plus_patch16_dinov3_qkvb", {}),
+    ("sapiens2", "vit_large_patch16_sapiens2", {"num_kv_heads": [2, 1], "rope_rescale_coords": None}),
 ]
-TRAINED = {"clip": "adamw", "siglip": "sgd", "dinov2": "adamw", "aimv2": "sgd", "rpn": "adamw", "diff_parallel": "sgd"}
+TRAINED = {"clip": "adamw", "siglip": "sgd", "dinov2": "adamw", "aimv2": "sgd", "rpn": "adamw", "diff_parallel": "sgd",
+           "rope_mixed": "adamw", "dinov3": "adamw", "sapiens2": "sgd"}
 LAYER_DECAY = 0.6
 
 
 def small_model(name, changes, width, depth):
+    if "num_kv_heads" in changes:
+        changes = {**changes, "num_kv_heads": changes["num_kv_heads"][-depth:]}
     config = {**settings_of(name), **changes, "img_size": [8, 12], "patch_size": 4, "in_chans": 2, "num_classes": 5,
               "embed_dim": width, "depth": depth, "num_heads": 2, "mlp_ratio": 2.0}
     own = ("img_size", "patch_size", "in_chans", "num_classes", "embed_dim", "depth", "num_heads", "mlp_ratio")
-    model = in_f64(timm.create_model(name, **{key: config[key] for key in own}, **changes))
+    model = timm.create_model(name, **{key: config[key] for key in own}, **changes)
+    (random_eva if isinstance(model, Eva) else random_cases).in_f64(model)
     for parameter_name, parameter in model.named_parameters():
         if "gamma" in parameter_name:  # layer scale begins near 0, where gradients vanish
             parameter.data.fill_(0.7)
@@ -63,7 +78,8 @@ def write(path, family, config, tensors, zero, notes):
 
 
 def write_pass(folder, label, name, changes):
-    config, model = small_model(name, changes, width=12, depth=1 if label in ("siglip", "map_prefix") else 2)
+    width = 16 if settings_of(name).get("block_fn", "").startswith("eva") else 12  # a multiple of 4 a head
+    config, model = small_model(name, changes, width, depth=1 if label in ("siglip", "map_prefix") else 2)
     config |= {"loss": "label_smoothing", "smoothing": 0.1}
     tensors, zero = computed(random.Random(1), config, model)
     write(folder / f"vit_{label}.safetensors", "vit", config, tensors, zero, f"timm {timm.__version__}, {name}")

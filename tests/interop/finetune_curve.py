@@ -33,6 +33,9 @@ MODELS = [
     ("vit_tiny_patch16_224", dict(depth=3, embed_dim=48, num_heads=3)),
     ("vit_tiny_patch16_224", dict(depth=3, embed_dim=48, num_heads=3, global_pool="avg")),
     ("deit_tiny_patch16_224", dict(depth=2)),
+    # Layer scale is not small from the start, so that the blocks take part.
+    ("vit_small_patch16_dinov3_qkvb", dict(depth=3, embed_dim=48, num_heads=3, init_values=0.5)),
+    ("vit_small_patch16_rope_mixed_224", dict(depth=3, embed_dim=48, num_heads=3, init_values=0.5)),
 ]
 
 

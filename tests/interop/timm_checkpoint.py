@@ -32,6 +32,8 @@ MODELS = [
     ("deit3_small_patch16_224", dict(num_classes=7), dict()),
     ("vit_xsmall_patch16_clip_224", dict(num_classes=7), dict(crop_pct=1.0)),
     ("test_vit3", dict(num_classes=7), dict(crop_pct=0.95)),
+    ("vit_base_patch16_sapiens2", dict(num_classes=7, depth=2, num_kv_heads=(12, 6), img_size=(128, 96)),
+     dict(input_size=(3, 128, 96))),
 ]
 # Name, its size, the size at which it is looked at: turned, as many patches, more, fewer.
 SIZES = [
@@ -41,7 +43,7 @@ SIZES = [
     ("deit_tiny_distilled_patch16_224", (160, 160), (64, 96)),
 ]
 REFUSED = [
-    ("eva02_tiny_patch14_224", "eva02_tiny_patch14_224"),
+    ("cait_xxs24_224", "cait_xxs24_224"),
 ]
 BOUND = 2e-5  # of probabilities: f32 sums in another order; one level of one pixel would show
 

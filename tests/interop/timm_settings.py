@@ -83,20 +83,33 @@ def rotary_settings(value):
         settings["rope_rotate_half"] = True
     if value("rope_grid_offset"):
         settings["rope_grid_offset"] = value("rope_grid_offset")
+    settings |= {key: value(key) for key in ("rope_shift_coords", "rope_jitter_coords", "rope_rescale_coords")
+                 if value(key) is not None}
     if value("ref_feat_shape"):
         assert len(set(value("ref_feat_shape"))) == 1
         settings["ref_feat_shape"] = value("ref_feat_shape")[0]
     return settings
 
 
-def eva_settings(name, arguments):
-    """fovea's settings of an Eva, without those that every ViT has."""
+def last_norms(value):
+    """Which norms follow the blocks of an Eva: timm's norm of all tokens is on unless that of the pooled vector is."""
+    pooled = value("global_pool") == "avg" if value("use_fc_norm") is None else value("use_fc_norm")
+    of_all = not pooled if value("use_post_transformer_norm") is None else value("use_post_transformer_norm")
+    assert not (pooled and of_all)
+    settings = {} if pooled or of_all else {"final_norm": False}
+    if value("use_fc_norm") is not None or value("global_pool") in ("max", "avgmax"):
+        settings["fc_norm"] = pooled
+    return settings
+
+
+def eva_settings(arguments):
+    """fovea's settings of an Eva, without those that every ViT has and its image size."""
     usual = {k: p.default for k, p in inspect.signature(eva.Eva).parameters.items()}
 
     def value(key):
         return arguments.get(key, usual[key])
 
-    settings = {"block_fn": "eva_post" if value("use_post_norm") else "eva", "img_size": image_of(name)}
+    settings = {"block_fn": "eva_post" if value("use_post_norm") else "eva"}
     for key in ("embed_dim", "depth", "num_heads", "patch_size", "attn_type", "global_pool"):
         settings[key] = value(key)
     same = {"mlp_ratio": 4, "qkv_bias": True, "qkv_fused": True, "qk_norm": False, "class_token": True,
@@ -106,15 +119,13 @@ def eva_settings(name, arguments):
     renamed = {"num_reg_tokens": "reg_tokens", "scale_mlp": "scale_mlp_norm", "scale_attn_inner": "scale_attn_norm",
                "use_pre_transformer_norm": "pre_norm"}
     settings |= {ours: value(theirs) for theirs, ours in renamed.items() if value(theirs)}
+    if value("use_post_norm") and not value("scale_mlp"):
+        settings.pop("swiglu_align_to", None)  # timm does not read it there
     if value("swiglu_mlp"):
-        settings |= {"mlp_layer": "swiglu" if value("scale_mlp") or value("swiglu_align_to") else "glu",
+        settings |= {"mlp_layer": "swiglu" if value("scale_mlp") or "swiglu_align_to" in settings else "glu",
                      "act_layer": "silu"}
     if not value("use_abs_pos_emb"):
         settings["pos_embed"] = "none"
-    if value("use_post_transformer_norm") is False:
-        settings["final_norm"] = False
-    if value("use_fc_norm") is False and value("global_pool") == "avg":
-        settings["fc_norm"] = False
     if value("global_pool") == "map":
         settings["pool_include_prefix"] = True
     heads = value("num_kv_heads")
@@ -125,14 +136,14 @@ def eva_settings(name, arguments):
         settings["norm_layer"] = "rmsnorm"
     if isinstance(norm, functools.partial) and norm.keywords["eps"] != 1e-6:
         settings["norm_eps"] = norm.keywords["eps"]
-    return settings | rotary_settings(value)
+    return settings | last_norms(value) | rotary_settings(value)
 
 
 def settings_of(name):
     """fovea's settings of an architecture, without those that every ViT has."""
     cls, arguments = recorded(name)
     if cls is eva.Eva:
-        return eva_settings(name, arguments)
+        return eva_settings(arguments) | {"img_size": image_of(name)}
     usual = {k: p.default for k, p in inspect.signature(vision_transformer.VisionTransformer).parameters.items()}
     settings = {}
     for key, value in arguments.items():

@@ -191,7 +191,10 @@ TEST_CASE("every setting of every family is written as it was read, and changes 
        [&] {
          check_family(read_vae_config, {{{"img_size", {32, 32}}}});
        }},
-      {"depth", [&] { check_family(read_depth_config, {kEncoder}); }},
+      {"depth",
+       [&] {
+         check_family(read_depth_config, {kEncoder, with(kEncoder, rope)});
+       }},
       {"detr",
        [&] {
          check_family(read_detr_config, {detector(residual), detector(backbone)});

@@ -11,6 +11,8 @@
 #include "models/model_as.h"
 #include "models/registry.h"
 #include "ops/arithmetic.h"
+#include "ops/view.h"
+#include "tests/models/outputs.h"
 
 namespace fovea {
 namespace {
@@ -115,6 +117,33 @@ TEST_CASE("a CPVT predicts depths of images of any size") {
   Context ctx;
   ctx.any_size = true;
   CHECK(vit->forward(zeros({1, 3, 8, 10}), ctx).shape() == Shape{1, 8, 10});
+}
+
+TEST_CASE("rotary positions tell equal patches apart, in images of any size") {
+  const Tensor left = rand_normal({1, 3, 4, 2}, {0, 1}, {1});
+  const Tensor right = rand_normal({1, 3, 4, 2}, {0, 1}, {2});
+  for (const std::string rope : {"none", "axial"}) {
+    CAPTURE(rope);
+    const auto model =
+        depth_model("depth_vit_tiny_patch2_4x6",
+                    tiny_depth({{"num_heads", 3}, {"pos_embed", "none"}, {"rope", rope}}));
+    Context ctx;
+    ctx.any_size = true;
+    const NoGrad no_grad;
+    const Tensor weight = model->store().find("blocks.0.attn.qkv.weight");
+    weight.copy_(weight.detach() * 20.0);
+    const auto depth_of_left = [&](const Tensor& images, std::int64_t at) {
+      return ops::slice(model->forward(images, ctx), 2, at, at + 2).contiguous();
+    };
+    const Tensor first = depth_of_left(ops::cat({left, right, right, right}, 3), 0);
+    const Tensor last = depth_of_left(ops::cat({right, right, right, left}, 3), 6);
+    const double apart = tests::largest_difference(first, last);
+    if (rope == "none") {
+      CHECK(apart < 1e-5);
+    } else {
+      CHECK(apart > 1e-4);
+    }
+  }
 }
 
 TEST_CASE("training on 3072 tokens stores no matrix of tokens by tokens") {

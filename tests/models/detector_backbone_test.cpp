@@ -37,10 +37,13 @@ TensorMap torchvision_weights(const Model& model) {
 
 TEST_CASE("a vision transformer's patch tokens are the map, for images of any size") {
   const json vit{{"depth", 1}, {"embed_dim", 8}, {"num_heads", 2}, {"patch_size", 4}};
+  json turned = vit;
+  turned.update({{"rope", "mixed"}, {"pos_embed", "none"}});
   json pervit{
       {"depths", {1, 1}}, {"emb_dims", {4, 6}}, {"convstem_dims", {3, 4, 4}}, {"num_heads", 1}};
   for (const auto& [name, args] :
        std::vector<std::pair<const char*, json>>{{"vit_tiny_patch4_32", vit},
+                                                 {"vit_tiny_patch4_32", turned},
                                                  {"pit_tiny_32", vit},
                                                  {"cpvt_tiny_peg0_gap_patch4_32", vit},
                                                  {"pervit_tiny_32", pervit}}) {

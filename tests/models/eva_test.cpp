@@ -8,7 +8,7 @@
 #include "models/checkpoints/hub_config.h"
 #include "ops/view.h"
 #include "tests/models/model_configs.h"
-#include "tests/models/same_tensors.h"
+#include "tests/models/outputs.h"
 #include "tests/support/errors.h"
 #include "tests/support/f64.h"
 
@@ -29,29 +29,13 @@ std::unique_ptr<Model> eva_model(const json& config) {
 
 bool has(const Model& model, const char* name) { return model.store().find(name).defined(); }
 
-Tensor logits_of(Model& model) {
-  Context ctx;
-  ctx.activations = DType::f64;
-  const NoGrad no_grad;
+Tensor pictures(const Model& model) {
   const auto [height, width] = model.info().img_size;
-  const Tensor images = rand_uniform({2, 3, height, width}, {-1, 1}, {5}, kF64);
-  return model_as<Classifier>(model).forward(images, ctx).logits;
+  return rand_uniform({2, 3, height, width}, {-1, 1}, {5}, kF64);
 }
 
-double largest_gap(const Tensor& a, const Tensor& b) {
-  const std::vector<double> x = a.to_vector(), y = b.to_vector();
-  REQUIRE(x.size() == y.size());
-  double worst = 0;
-  for (std::size_t i = 0; i < x.size(); ++i) worst = std::max(worst, std::abs(x[i] - y[i]));
-  return worst;
-}
-
-void copy_weights(const Model& from, const Model& to) {
-  const NoGrad no_grad;
-  for (const Parameter& p : from.store().parameters()) {
-    const Tensor own = to.store().find(p.name);
-    if (own.defined() && own.shape() == p.tensor.shape()) own.copy_(p.tensor);
-  }
+double largest_gap(Model& a, Model& b) {
+  return worst_difference(logits_of(a, pictures(a)), logits_of(b, pictures(b)));
 }
 
 /// Random biases, which start at zero.
@@ -115,7 +99,7 @@ TEST_CASE("without a bias of the keys attention is that with a bias of zero") {
           .find(block + "qkv.bias")
           .copy_(ops::cat({own("q_proj.bias"), zero, own("v_proj.bias")}, 0));
     }
-    CHECK(largest_gap(logits_of(*none), logits_of(*all)) < 1e-12);
+    CHECK(largest_gap(*none, *all) < 1e-12);
   }
 }
 
@@ -134,7 +118,7 @@ TEST_CASE("a head of keys and values serves the heads of queries after each othe
     for (std::int64_t row = 0; row < 24; ++row)
       ops::select(full, 0, row).copy_(ops::select(own, 0, row / 12 * 4 + row % 4));
   }
-  CHECK(largest_gap(logits_of(*model), logits_of(*all)) < 1e-12);
+  CHECK(largest_gap(*model, *all) < 1e-12);
 }
 
 TEST_CASE("layers that end a branch start smaller from block to block, and gates like others") {
@@ -170,14 +154,27 @@ TEST_CASE("without prefix tokens a shift of all coordinates changes no logit") {
   const json alone{{"class_token", false}, {"pos_embed", "none"}, {"rope", "axial"}};
   json shifted = alone;
   shifted["rope_grid_offset"] = 7.5;
-  CHECK(largest_gap(logits_of(*eva_model(eva(alone))), logits_of(*eva_model(eva(shifted)))) <
-        1e-12);
+  CHECK(largest_gap(*eva_model(eva(alone)), *eva_model(eva(shifted))) < 1e-12);
   json turned = shifted;
   turned["class_token"] = true;
   json in_place = alone;
   in_place["class_token"] = true;
-  CHECK(largest_gap(logits_of(*eva_model(eva(in_place))), logits_of(*eva_model(eva(turned)))) >
-        1e-9);
+  CHECK(largest_gap(*eva_model(eva(in_place)), *eva_model(eva(turned))) > 1e-9);
+}
+
+TEST_CASE("a transposed picture with exchanged axes gives the same logits") {
+  const json upright{{"class_token", false}, {"pos_embed", "none"}, {"rope", "axial"},
+                     {"patch_size", 1},      {"img_size", {4, 6}},  {"rope_grid_offset", 0.5}};
+  json lying = upright;
+  lying["img_size"] = {6, 4};
+  lying["rope_grid_indexing"] = "ij";
+  const auto one = eva_model(eva(upright)), other = eva_model(eva(lying));
+  const Tensor image = rand_uniform({2, 3, 4, 6}, {-1, 1}, {5}, kF64);
+  const Tensor turned = ops::transpose(image, 2, 3).contiguous();
+  const std::vector<double> expected = logits_of(*one, image);
+  CHECK(worst_difference(logits_of(*other, turned), expected) < 1e-12);
+  lying["rope_grid_indexing"] = "xy";
+  CHECK(worst_difference(logits_of(*eva_model(eva(lying)), turned), expected) > 1e-9);
 }
 
 TEST_CASE("rotary positions lie where the settings say") {
@@ -214,7 +211,8 @@ TEST_CASE("timm's arguments of Eva are settings of ours") {
     "global_pool": "map", "model_args": {"embed_dim": 96, "depth": 2, "num_heads": 3,
     "num_reg_tokens": 2, "use_abs_pos_emb": true, "rope_type": "cat", "swiglu_mlp": true,
     "scale_mlp": true, "use_post_transformer_norm": false, "drop_path_rate": 0.1,
-    "patch_drop_rate": 0, "rope_rotate_half": false}})");
+    "patch_drop_rate": 0, "rope_rotate_half": false, "rope_shift_coords": null,
+    "rope_jitter_coords": 1.2}})");
   CHECK(changed["reg_tokens"] == 2);
   CHECK(!changed.contains("pos_embed"));
   CHECK(!changed.contains("rope_grid"));
@@ -222,8 +220,30 @@ TEST_CASE("timm's arguments of Eva are settings of ours") {
   CHECK(changed["scale_mlp_norm"] == true);
   CHECK(changed["final_norm"] == false);
   CHECK(changed["pool_include_prefix"] == true);
+  CHECK(!changed.contains("rope_shift_coords"));
+  CHECK(changed["rope_jitter_coords"] == 1.2);
   CHECK(hub_settings(R"({"architecture": "vit_small_patch16_rope_224",
     "global_pool": "max"})")["fc_norm"] == false);
+  const auto norms = [](const std::string& arguments) {
+    const json found = hub_settings(R"({"architecture": "vit_base_patch16_rope_224",
+      "global_pool": "avg", "model_args": )" +
+                                    arguments + "}");
+    return std::pair(found.value("final_norm", true), found.value("fc_norm", true));
+  };
+  CHECK(norms("{}") == std::pair(true, false));  // as the architecture says
+  CHECK(norms(R"({"use_fc_norm": null})") == std::pair(true, true));
+  CHECK(norms(R"({"use_fc_norm": true, "use_post_transformer_norm": false})") ==
+        std::pair(true, true));
+  CHECK(norms(R"({"use_post_transformer_norm": false})") == std::pair(false, false));
+  CHECK(norms(R"({"use_post_transformer_norm": true})") == std::pair(true, false));
+  const auto rounded = [](const std::string& arguments) {
+    return hub_settings(R"({"architecture": "eva02_enormous_patch14_clip_224",
+      "model_args": {"swiglu_mlp": true, "swiglu_align_to": 8)" +
+                        arguments + "}}");
+  };
+  CHECK(!rounded("").contains("swiglu_align_to"));
+  CHECK(rounded("")["mlp_layer"] == "glu");
+  CHECK(rounded(R"(, "scale_mlp": true)")["swiglu_align_to"] == 8);
   const json shared = hub_settings(R"({"architecture": "vit_base_patch16_sapiens2",
     "model_args": {"depth": 3, "num_kv_heads": 4}})");
   CHECK(shared["num_kv_heads"] == json{4, 4, 4});
@@ -239,6 +259,8 @@ TEST_CASE("timm's arguments of Eva are settings of ours") {
   refused(R"({"rope_type": "mrope"})", "rope_type: got mrope, expected cat, mixed or dinov3");
   refused(R"({"patch_drop_rate": 0.5})", "patch_drop_rate: got 0.5, which is not supported");
   refused(R"({"rope_mrope_section": [8, 12, 12]})", "rope_mrope_section");
+  refused(R"({"use_fc_norm": true, "use_post_transformer_norm": true})",
+          "got norms before and after pooling");
   refused(R"({"swiglu_mlp": 1})", "swiglu_mlp: got 1, expected true or false");
 }
 
@@ -256,6 +278,8 @@ TEST_CASE("settings of Eva that do not fit together are refused") {
   refused(eva({{"block_fn", "eva_post"}, {"init_values", 0.1}}), "excludes init_values");
   refused(eva({{"attn_pool_num_heads", 5}, {"global_pool", "map"}}), "not divisible by attn_pool");
   refused(eva({{"rope_grid", "centered"}}), "need rope axial or mixed");
+  refused(eva({{"rope_rescale_coords", 2}}), "need rope axial or mixed");
+  refused(eva({{"rope", "axial"}, {"rope_jitter_coords", 0.5}}), "rope_jitter_coords: got 0.5");
   refused(eva({{"rope", "mixed"}, {"rope_rotate_half", true}}), "rope mixed excludes");
   refused(eva({{"rope", "axial"}, {"rope_grid", "centered"}, {"ref_feat_shape", 4}}),
           "excludes ref_feat_shape");

@@ -120,6 +120,7 @@ inline std::vector<json> model_configs() {
       mae_config({{"rope", "mixed"}}),
       depth_config({{"drop_path", 0.1}, {"reg_tokens", 2}, {"no_embed_class", true}}),
       depth_config({{"peg_positions", {-1, 0}}, {"loss", "scale_invariant"}}),
+      depth_config({{"rope", "mixed"}, {"pos_embed", "none"}}),
       dit_config(),
       dit_config({{"learn_sigma", false}, {"class_dropout_prob", 0}, {"pos_embed", "learned"}}),
       {{"family", "linear"}, {"img_size", {8, 12}}, {"num_classes", 5}}};
@@ -135,6 +136,15 @@ inline std::unique_ptr<Model> started_model(const json& config) {
     p.tensor.copy_(p.tensor.detach() + rand_normal(p.tensor.shape(), {0, 0.1}, {2}));
   }
   return model;
+}
+
+/// Gives `to` those values of `from` for which it has a place.
+inline void copy_weights(const Model& from, const Model& to) {
+  const NoGrad no_grad;
+  for (const Parameter& p : from.store().parameters()) {
+    const Tensor own = to.store().find(p.name);
+    if (own.defined() && own.shape() == p.tensor.shape()) own.copy_(p.tensor);
+  }
 }
 
 /// Eight images of five classes.

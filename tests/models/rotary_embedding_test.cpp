@@ -12,6 +12,7 @@
 #include "ops/view.h"
 #include "tests/models/in_f64.h"
 #include "tests/models/model_configs.h"
+#include "tests/models/outputs.h"
 #include "tests/support/errors.h"
 #include "tests/support/f64.h"
 
@@ -35,14 +36,6 @@ Tensor logits_at_any_size(Model& model, const Tensor& images) {
   return model_as<Classifier>(model).forward(images, ctx).logits;
 }
 
-double distance(const Tensor& a, const Tensor& b) {
-  const std::vector<double> x = a.to_vector(), y = b.to_vector();
-  REQUIRE(x.size() == y.size());
-  double worst = 0;
-  for (std::size_t i = 0; i < x.size(); ++i) worst = std::max(worst, std::abs(x[i] - y[i]));
-  return worst;
-}
-
 /// A stack of two blocks of three heads.
 Positions positions_of(const RotaryConfig& config, const TokenGrid& grid) {
   ParameterStore store(3, kF64);
@@ -53,14 +46,6 @@ Positions positions_of(const RotaryConfig& config, const TokenGrid& grid) {
 double angle(const Tensor& table, std::int64_t group, std::int64_t row, std::int64_t pair) {
   const std::int64_t at = (group * table.size(2) + row) * table.size(3) + pair;
   return std::atan2(table.at(table.numel() / 2 + at), table.at(at));
-}
-
-void copy_weights(const Model& from, const Model& to) {
-  const NoGrad no_grad;
-  for (const Parameter& p : from.store().parameters()) {
-    const Tensor own = to.store().find(p.name);
-    if (own.defined()) own.copy_(p.tensor);
-  }
 }
 
 }  // namespace
@@ -115,12 +100,12 @@ TEST_CASE("mixed frequencies of zero are no positions") {
     const auto plain = model_of(config_of(family));
     const auto turned = model_of(config_of(family, {{"rope", "mixed"}}));
     copy_weights(*plain, *turned);
-    CHECK(distance(logits_at_any_size(*turned, pictures()),
-                   logits_at_any_size(*plain, pictures())) > 1e-6);
+    CHECK(largest_difference(logits_at_any_size(*turned, pictures()),
+                             logits_at_any_size(*plain, pictures())) > 1e-6);
     const NoGrad no_grad;
     turned->store().find("rope.freqs").fill_(0);
-    CHECK(distance(logits_at_any_size(*turned, pictures()),
-                   logits_at_any_size(*plain, pictures())) < 1e-12);
+    CHECK(largest_difference(logits_at_any_size(*turned, pictures()),
+                             logits_at_any_size(*plain, pictures())) < 1e-12);
   }
 }
 
@@ -135,15 +120,68 @@ TEST_CASE("a table follows the size of the images and its frequencies") {
     copy_weights(*model, *other);
     const Tensor before = logits_at_any_size(*model, pictures());
     const Tensor large = pictures({2, 3, 16, 8});
-    CHECK(distance(logits_at_any_size(*model, large), logits_at_any_size(*other, large)) == 0);
-    CHECK(distance(logits_at_any_size(*model, pictures()), before) == 0);
+    CHECK(largest_difference(logits_at_any_size(*model, large),
+                             logits_at_any_size(*other, large)) == 0);
+    CHECK(largest_difference(logits_at_any_size(*model, pictures()), before) == 0);
     if (rope == std::string("axial")) continue;
     {
       const NoGrad no_grad;
       model->store().find("rope.freqs").fill_(0.3);
     }
-    CHECK(distance(logits_at_any_size(*model, pictures()), before) > 1e-6);
+    CHECK(largest_difference(logits_at_any_size(*model, pictures()), before) > 1e-6);
   }
+}
+
+TEST_CASE("coordinates move in training alone: once a batch, alike in its shards and all blocks") {
+  for (const Rope kind : {Rope::axial, Rope::mixed}) {
+    CAPTURE(std::string(name_of(kind)));
+    ParameterStore store(3, kF64);
+    const RotaryEmbedding rope(
+        Scope(store) / "rope",
+        {kind, 100, {}, 2, 3, 16, {.shift = 0.5, .jitter = 1.5, .rescale = 2}});
+    const RotaryEmbedding still(Scope(store) / "still", {kind, 100, {}, 2, 3, 16});
+    const NoGrad no_grad;
+    if (kind == Rope::mixed) store.find("still.freqs").copy_(store.find("rope.freqs"));
+    const auto tables = [](const RotaryEmbedding& of, bool training, std::uint64_t step,
+                           std::uint64_t shards) {
+      Context ctx = in_f64();
+      ctx.training = training;
+      ctx.seed = 7;
+      ctx.step = step;
+      ctx.shards = shards;
+      std::vector<std::vector<double>> values;
+      for (const std::int64_t block : {0, 1})
+        values.push_back(of({{{3, 4}, 0}}, ctx).of_block(block).rotation.table.to_vector());
+      return values;
+    };
+    const auto moved = tables(rope, true, 5, 1);
+    const auto in_place = tables(still, true, 5, 1);
+    CHECK(moved != in_place);
+    CHECK(tables(rope, true, 5, 1) == moved);
+    CHECK(tables(rope, true, 6, 1) != moved);
+    for (std::uint64_t shard = 0; shard < 4; ++shard)
+      CHECK(tables(rope, true, 5 * 4 + shard, 4) == moved);
+    CHECK(tables(rope, false, 5, 1) == in_place);
+    if (kind == Rope::axial) CHECK(moved[0] == moved[1]);
+  }
+}
+
+TEST_CASE("the shift of centred coordinates is measured in their range") {
+  ParameterStore store(3, kF64);
+  const RotaryPlaces places{.rope_grid = RotaryGrid::centered};
+  const RotaryEmbedding rope(Scope(store) / "rope",
+                             {Rope::axial, 100, places, 2, 3, 16, {.shift = 0.25}});
+  double most = 0;
+  for (std::uint64_t step = 0; step < 200; ++step) {
+    Context ctx = in_f64();
+    ctx.training = true;
+    ctx.step = step;
+    const Tensor table = rope({{{1, 1}, 0}}, ctx).of_block(0).rotation.table;  // the centre, at 0
+    most = std::max(most, std::abs(angle(table, 0, 0, 0)));
+  }
+  const double bound = 0.25 * 2 * std::acos(-1);
+  CHECK(most <= bound);
+  CHECK(most > 0.97 * bound);
 }
 
 TEST_CASE("rotary positions tell equal patches apart") {
@@ -154,8 +192,10 @@ TEST_CASE("rotary positions tell equal patches apart") {
   const Tensor left = ops::slice(image, 3, 0, 4), middle = ops::slice(image, 3, 4, 8);
   const Tensor swapped = ops::cat({middle, left, ops::slice(image, 3, 8, 12)}, 3);
   const auto plain = model_of(config_of("vit", more)), rope = model_of(config_of("vit", turned));
-  CHECK(distance(logits_at_any_size(*plain, image), logits_at_any_size(*plain, swapped)) < 1e-12);
-  CHECK(distance(logits_at_any_size(*rope, image), logits_at_any_size(*rope, swapped)) > 1e-6);
+  CHECK(largest_difference(logits_at_any_size(*plain, image), logits_at_any_size(*plain, swapped)) <
+        1e-12);
+  CHECK(largest_difference(logits_at_any_size(*rope, image), logits_at_any_size(*rope, swapped)) >
+        1e-6);
 }
 
 TEST_CASE("an autoencoder turns the visible patches by their own places") {
@@ -173,8 +213,8 @@ TEST_CASE("an autoencoder turns the visible patches by their own places") {
     const Reconstruction b = mae.reconstruct(image, back, ctx);
     const auto token = [](const Tensor& x, std::int64_t i) { return ops::select(x, 1, i); };
     for (std::int64_t i = 0; i < 3; ++i)
-      CHECK(distance(token(a.latent, 1 + i), token(b.latent, 3 - i)) < 1e-12);
-    CHECK(distance(a.pixels, b.pixels) < 1e-12);
+      CHECK(largest_difference(token(a.latent, 1 + i), token(b.latent, 3 - i)) < 1e-12);
+    CHECK(largest_difference(a.pixels, b.pixels) < 1e-12);
   }
   CHECK(model_of(mae_config({{"rope", "mixed"}}))->store().find("decoder_rope.freqs").shape() ==
         Shape{2, 1, 3, 4});
@@ -195,11 +235,11 @@ TEST_CASE("attention is shown with the queries and keys that it multiplies") {
   static_cast<void>(plain->probe(pictures(), again));
   const Tensor as_it_was = shown.at("attn/0/qkv");
   const auto token = [](const Tensor& x, std::int64_t i) { return ops::select(x, 1, i); };
-  CHECK(distance(token(turned, 0), token(as_it_was, 0)) == 0);  // the class token
-  CHECK(distance(token(turned, 1), token(as_it_was, 1)) == 0);  // at x = y = 0
-  CHECK(distance(token(turned, 2), token(as_it_was, 2)) > 1e-3);
+  CHECK(largest_difference(token(turned, 0), token(as_it_was, 0)) == 0);  // the class token
+  CHECK(largest_difference(token(turned, 1), token(as_it_was, 1)) == 0);  // at x = y = 0
+  CHECK(largest_difference(token(turned, 2), token(as_it_was, 2)) > 1e-3);
   const auto values = [](const Tensor& x) { return ops::slice(x, 2, 48, 72); };
-  CHECK(distance(values(turned), values(as_it_was)) == 0);
+  CHECK(largest_difference(values(turned), values(as_it_was)) == 0);
 }
 
 TEST_CASE("frequencies have no weight decay, and belong to no block") {

@@ -109,6 +109,13 @@ TEST_CASE("DeiT, ViT-MAE, DINOv2 and CLIP of transformers") {
   CHECK(turned["rope_temperature"] == 50);
   CHECK(turned["reg_tokens"] == 3);
   CHECK(turned["norm_eps"] == 1e-5);
+  CHECK(turned["rope_rescale_coords"] == 2);  // what a file leaves out
+  CHECK(turned["rope_shift_coords"].is_null());
+  dino3.update({{"pos_embed_rescale", nullptr}, {"pos_embed_jitter", 1.5}});
+  CHECK(settings_of(dino3)["rope_rescale_coords"].is_null());
+  CHECK(settings_of(dino3)["rope_jitter_coords"] == 1.5);
+  CHECK(make_model_from_config(settings_of(dino3))->info().config.find("rescale") ==
+        std::string::npos);
   dino3["key_bias"] = true;
   CHECK(settings_of(dino3)["attn_type"] == "rope");
   dino3["value_bias"] = false;

@@ -104,6 +104,7 @@ TaskLoss TrainStep::forward(const Batch& batch, std::int64_t number) {
   ctx.seed = seed_;
   ctx.step = static_cast<std::uint64_t>(number);
   ctx.step_number = number_in_memory(number);
+  ctx.shards = static_cast<std::uint64_t>(exchange_->shards().count);
   return task_->loss(batch, ctx);
 }
 
