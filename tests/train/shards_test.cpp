@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "data/sources/drawn/builtin.h"
+#include "tests/support/rotary_run.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/thread_world.h"
 #include "tests/support/tiny_run.h"
@@ -45,6 +46,13 @@ void check_processes(const TrainConfig& config) {
 }
 
 TEST_CASE("classifiers have the same bits on 1 to 8 processes") { check_processes(tiny_config()); }
+
+TEST_CASE("coordinates move alike on any number of processes, and in any number of shards") {
+  check_processes(tiny_rotary_config());
+  TrainConfig config = tiny_rotary_config("mixed");
+  config.loop.grad_accum_steps = 2;
+  check_processes(config);
+}
 
 TEST_CASE("gradient accumulation has the same bits on any number of processes") {
   TrainConfig config = tiny_config();

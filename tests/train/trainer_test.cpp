@@ -10,8 +10,8 @@
 #include "ops/arithmetic.h"
 #include "ops/reduce.h"
 #include "ops/view.h"
+#include "tests/support/rotary_run.h"
 #include "tests/support/temporary_folder.h"
-#include "tests/support/tiny_run.h"
 #include "tests/train/training_record.h"
 
 namespace fovea {
@@ -106,6 +106,7 @@ TEST_CASE("a run stopped anywhere and continued has the bits of one that was not
   check_resume(tiny_mae_config(), 3, true);
   check_resume(tiny_vae_config(), 7, false);
   check_resume(tiny_vae_config(), 3, true);
+  check_resume(tiny_rotary_config(), 7, false);
 }
 
 TEST_CASE("and so with accumulation, SGD and without averages") {
