@@ -214,6 +214,31 @@ TEST_CASE("attention-distance and -offset agree with one head measured by itself
   }
 }
 
+TEST_CASE("distances are those of queries and keys that rotary positions have turned") {
+  const auto model = tiny_vit({{"num_heads", 3}, {"rope", "axial"}, {"depth", 1}});
+  {
+    const NoGrad no_grad;
+    model->store().find("blocks.0.attn.qkv.weight").fill_(0);
+    model->store().find("blocks.0.attn.qkv.bias").fill_(1.5);
+  }
+  Ran ran;
+  ran.run("attention-distance", model.get());
+  // In a head of four channels, either axis turns one pair by its coordinate.
+  double distances = 0;
+  for (int query = 0; query < 16; ++query) {
+    double all = 0, far = 0;
+    for (int key = 0; key < 16; ++key) {
+      const double dy = query / 4 - key / 4, dx = query % 4 - key % 4;
+      const double weight = std::exp(2 * 1.5 * 1.5 * (std::cos(dy) + std::cos(dx)) / 2);
+      all += weight;
+      far += weight * std::hypot(dy, dx);
+    }
+    distances += far / all;
+  }
+  for (const auto& row : ran.rows("attention-distance.csv"))
+    CHECK(row[3] == Approx(distances / 16 * 8 / 32).epsilon(1e-5));
+}
+
 TEST_CASE("locality: the numbers of each layer are means over heads, in file and table") {
   const auto model = tiny_vit();
   Ran whole, heads;

@@ -33,6 +33,30 @@ class Noise : public BatchSource {
   std::int64_t size_;
 };
 
+/// Compares the peak of a step of 64 images with that of the plan.
+void check_planned_peak(const TrainConfig& config) {
+  const Datasets data = tiny_data();
+  const MemoryPlan memory = make_plan(config, data).memory;
+  Notices notices;
+  const std::unique_ptr<Model> model = build_model(config, *data.train, notices);
+  TrainStep step(step_options(config), config.run, *model, make_task(config, *model));
+  Progress progress;
+  const auto run = [&](std::int64_t size) {
+    Noise noise(size);
+    step.run(noise, 1, 0, progress);
+    model->store().zero_grad();
+  };
+  run(64);
+  reset_peak_memory();
+  const std::int64_t before = memory_stats().current_bytes;
+  run(64);
+  const auto peak = static_cast<double>(memory_stats().peak_bytes - before);
+  const auto planned =
+      static_cast<double>(memory.per_batch + memory.gradients + 64 * memory.per_image);
+  // The batch itself is made within run(): 64 x 3 x 32 x 32 floats, and what sizes are rounded to.
+  CHECK(peak - 64 * 3 * 32 * 32 * 4 == doctest::Approx(planned).epsilon(0.15));
+}
+
 }  // namespace
 
 TEST_CASE("a plan counts the bytes of weights, gradients, moments and averages, and takes time") {
@@ -85,27 +109,10 @@ TEST_CASE("a plan counts steps, epochs and sizes as the run does") {
 }
 
 TEST_CASE("the peak of a larger batch lies where the plan says") {
-  const TrainConfig config = plain_config();
-  const Datasets data = tiny_data();
-  const MemoryPlan memory = make_plan(config, data).memory;
-  Notices notices;
-  const std::unique_ptr<Model> model = build_model(config, *data.train, notices);
-  TrainStep step(step_options(config), config.run, *model, make_task(config, *model));
-  Progress progress;
-  const auto run = [&](std::int64_t size) {
-    Noise noise(size);
-    step.run(noise, 1, 0, progress);
-    model->store().zero_grad();
-  };
-  run(64);
-  reset_peak_memory();
-  const std::int64_t before = memory_stats().current_bytes;
-  run(64);
-  const auto peak = static_cast<double>(memory_stats().peak_bytes - before);
-  const auto planned =
-      static_cast<double>(memory.per_batch + memory.gradients + 64 * memory.per_image);
-  // The batch itself is made within run(): 64 x 3 x 32 x 32 floats, and what sizes are rounded to.
-  CHECK(peak - 64 * 3 * 32 * 32 * 4 == doctest::Approx(planned).epsilon(0.15));
+  TrainConfig rotary = plain_config();
+  rotary.model.settings["num_heads"] = "3";
+  rotary.model.settings["rope"] = "mixed";
+  for (const TrainConfig& config : {plain_config(), rotary}) check_planned_peak(config);
 }
 
 TEST_CASE("the largest batch is the one whose total fits") {
