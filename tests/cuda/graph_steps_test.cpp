@@ -13,6 +13,7 @@
 #include "tests/cuda/emulator/memory.h"
 #include "tests/cuda/seeds.h"
 #include "tests/cuda/small_runs.h"
+#include "tests/support/rotary_run.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/train/drawn_planes.h"
 #include "train/tasks/stored_logits.h"
@@ -255,6 +256,26 @@ TEST_CASE("steps with a teacher, a model or stored logits, are repeated") {
                     logits_metadata("builtin", Split::train, *data.train));
   objective.teacher.logits = (folder / "logits.safetensors").string();
   check_same_bits(config, 3);
+}
+
+TEST_CASE("coordinates of rotary positions move in repeated steps, too") {
+  for (const char* const rope : {"axial", "mixed"}) {
+    CAPTURE(std::string(rope));
+    TrainConfig config = cuda_config(tiny_rotary_config(rope));
+    config.model.settings["depth"] = "1";
+    config.model.drop_path = 0;
+    config.loop.log_interval = 1;
+    config.schedule.epochs = 1;
+    check_same_bits(config, 3);
+  }
+}
+
+TEST_CASE("a repeated step reads no rotary table that an evaluation's size has replaced") {
+  TrainConfig config = cuda_config(tiny_rotary_config());
+  config.model.settings["depth"] = "1";
+  config.model.drop_path = 0;
+  config.sizes.sides = {24};  // evaluation has images of 32
+  check_same_bits(config, 9);
 }
 
 TEST_CASE("batches of another shape are recorded anew, three times in a hundred steps") {
