@@ -1,6 +1,9 @@
 # Finds installed dependencies. Header-only libraries may also be placed under FOVEA_DEPS or .deps/.
-if(NOT FOVEA_DEPS AND EXISTS ${CMAKE_SOURCE_DIR}/.deps)
-  set(FOVEA_DEPS ${CMAKE_SOURCE_DIR}/.deps)
+if(NOT FOVEA_DEPS AND EXISTS ${PROJECT_SOURCE_DIR}/.deps)
+  set(FOVEA_DEPS ${PROJECT_SOURCE_DIR}/.deps)
+endif()
+if(NOT PROJECT_IS_TOP_LEVEL)
+  set(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL ON)  # the other project links them, too
 endif()
 set(FOVEA_DEPS_HINTS ${FOVEA_DEPS} ${FOVEA_DEPS}/include ${FOVEA_DEPS}/usr/include)
 
@@ -23,9 +26,11 @@ endfunction()
 
 fovea_header(eigen Eigen/Core libeigen3-dev eigen3)
 fovea_header(json nlohmann/json.hpp nlohmann-json3-dev)
-fovea_header(cli11 CLI/CLI.hpp libcli11-dev)
+if(PROJECT_IS_TOP_LEVEL)  # for the programs
+  fovea_header(cli11 CLI/CLI.hpp libcli11-dev)
+endif()
 fovea_header(stb stb_image.h libstb-dev stb)
-if(FOVEA_BUILD_TESTS)
+if(FOVEA_BUILD_TESTS AND PROJECT_IS_TOP_LEVEL)
   fovea_header(doctest doctest/doctest.h doctest-dev)
 endif()
 if(missing_headers)
@@ -71,8 +76,9 @@ fovea_library_or_none(zlib zlib.h z)
 fovea_library_or_none(pugixml pugixml.hpp pugixml)
 fovea_library_or_none(hdf5 hdf5.h hdf5_serial FOLDERS hdf5/serial)
 # Debian's shared libhdf5 loads thirty others (curl, TLS, Kerberos) to read files on servers, which
-# doubles the start-up time of each program. Linked as an archive, it needs none of them.
-if(HDF5_FOUND)
+# doubles the start-up time of each program. Linked as an archive, it needs none of them. Other projects
+# get the shared one: the archive may not be position independent, and a shared library of theirs needs that.
+if(HDF5_FOUND AND PROJECT_IS_TOP_LEVEL)
   include(CheckCXXSourceCompiles)
   find_library(FOVEA_HDF5_ARCHIVE libhdf5_serial.a)
   set(parts ${FOVEA_HDF5_ARCHIVE} sz z ${CMAKE_DL_LIBS} m)
@@ -84,7 +90,9 @@ if(HDF5_FOUND)
   unset(CMAKE_REQUIRED_INCLUDES)
   unset(CMAKE_REQUIRED_LIBRARIES)
   if(FOVEA_HDF5_ARCHIVE AND FOVEA_HDF5_LINKS_ALONE)
-    set_target_properties(fovea_dep_hdf5 PROPERTIES INTERFACE_LINK_LIBRARIES "${parts}")
+    get_target_property(shared fovea_dep_hdf5 INTERFACE_LINK_LIBRARIES)
+    set_target_properties(fovea_dep_hdf5 PROPERTIES INTERFACE_LINK_LIBRARIES
+      "$<BUILD_INTERFACE:${parts}>;$<INSTALL_INTERFACE:${shared}>")
   endif()
 endif()
 find_package(Threads REQUIRED)
@@ -115,7 +123,15 @@ endif()
 # explicitly given architectures.
 set(FOVEA_HAS_CUDA OFF)
 set(wants_cuda ${FOVEA_CUDA})
-if(FOVEA_CUDA STREQUAL "AUTO")
+get_property(languages GLOBAL PROPERTY ENABLED_LANGUAGES)
+if(NOT PROJECT_IS_TOP_LEVEL AND NOT "CUDA" IN_LIST languages)  # which only the outer project can enable
+  if(FOVEA_CUDA STREQUAL "ON")
+    message(FATAL_ERROR "FOVEA_CUDA=ON in another project, which must enable the language itself: "
+                        "project(... LANGUAGES CXX CUDA).")
+  endif()
+  set(wants_cuda OFF)
+endif()
+if(wants_cuda STREQUAL "AUTO")
   find_library(FOVEA_CUDA_DRIVER NAMES libcuda.so.1 PATHS /usr/lib/wsl/lib)
   set(wants_cuda OFF)
   if(FOVEA_CUDA_DRIVER OR EXISTS /proc/driver/nvidia/version OR DEFINED CMAKE_CUDA_ARCHITECTURES)

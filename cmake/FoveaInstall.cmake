@@ -7,22 +7,16 @@ list(REMOVE_ITEM libraries fovea_apps fovea_programs fovea_golden)  # used by th
 get_property(dependencies GLOBAL PROPERTY FOVEA_DEPENDENCY_TARGETS)
 install(TARGETS ${libraries} ${dependencies} fovea_flags EXPORT fovea-targets
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-set(installed_headers ${CMAKE_BINARY_DIR}/installed_headers)
-list(FIND rooms apps first_program)
-list(SUBLIST rooms 0 ${first_program} installed_rooms)
-list(TRANSFORM installed_rooms REPLACE "/.*" "")
-list(REMOVE_DUPLICATES installed_rooms)
-list(REMOVE_ITEM installed_rooms ops)  # installed_headers.cmake adds its public headers
-install(CODE "set(SOURCE \"${CMAKE_SOURCE_DIR}\")
-set(ROOMS ${installed_rooms})
-set(TARGET \"${installed_headers}\")")
-install(SCRIPT ${CMAKE_SOURCE_DIR}/cmake/installed_headers.cmake)
-install(DIRECTORY ${installed_headers}/ DESTINATION include/fovea)
+install(CODE "set(SOURCE \"${PROJECT_SOURCE_DIR}\")
+set(ROOMS ${FOVEA_HEADER_ROOMS})
+set(TARGET \"${FOVEA_HEADERS}/fovea\")")
+install(SCRIPT ${PROJECT_SOURCE_DIR}/cmake/installed_headers.cmake)
+install(DIRECTORY ${FOVEA_HEADERS}/ DESTINATION include)
 install(EXPORT fovea-targets NAMESPACE fovea:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/fovea)
-configure_package_config_file(${CMAKE_SOURCE_DIR}/cmake/fovea-config.cmake.in
-  ${CMAKE_BINARY_DIR}/fovea-config.cmake
+configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/fovea-config.cmake.in
+  ${PROJECT_BINARY_DIR}/fovea-config.cmake
   INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/fovea)
-write_basic_package_version_file(${CMAKE_BINARY_DIR}/fovea-config-version.cmake
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/fovea-config-version.cmake
   COMPATIBILITY SameMinorVersion)
-install(FILES ${CMAKE_BINARY_DIR}/fovea-config.cmake ${CMAKE_BINARY_DIR}/fovea-config-version.cmake
+install(FILES ${PROJECT_BINARY_DIR}/fovea-config.cmake ${PROJECT_BINARY_DIR}/fovea-config-version.cmake
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/fovea)

@@ -20,7 +20,7 @@ function(fovea_library name)
     list(REMOVE_ITEM computing "" ${ARG_EXCEPT})
     list(REMOVE_ITEM ARG_SOURCES ${computing})
     add_library(fovea_${name}_computing OBJECT ${computing})
-    target_include_directories(fovea_${name}_computing PRIVATE ${CMAKE_SOURCE_DIR})
+    target_include_directories(fovea_${name}_computing PRIVATE ${PROJECT_SOURCE_DIR})
     target_link_libraries(fovea_${name}_computing PRIVATE ${ARG_LINK} ${ARG_PRIVATE_LINK} fovea_flags)
     fovea_unite(fovea_${name}_computing)
     list(APPEND ARG_SOURCES $<TARGET_OBJECTS:fovea_${name}_computing>)
@@ -32,9 +32,13 @@ function(fovea_library name)
   target_compile_features(fovea_${name} INTERFACE cxx_std_20)  # a project that sets no standard gets it
   fovea_compile_quickly(fovea_${name})
   fovea_unite(fovea_${name})
-  target_include_directories(fovea_${name} PUBLIC $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}>
-                             $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include>
-                             $<INSTALL_INTERFACE:include>)
+  if(PROJECT_IS_TOP_LEVEL)
+    target_include_directories(fovea_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
+                               $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+                               $<INSTALL_INTERFACE:include>)
+  else()  # another project may have folders named like fovea's rooms
+    target_include_directories(fovea_${name} PRIVATE ${PROJECT_SOURCE_DIR} INTERFACE ${FOVEA_HEADERS})
+  endif()
   set_property(GLOBAL APPEND PROPERTY FOVEA_LIBRARIES fovea_${name})
 endfunction()
 
@@ -80,19 +84,18 @@ function(fovea_compile_quickly target)
     $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release,RelWithDebInfo>>:${level}>)
 endfunction()
 
-# The names in programs.txt.
+# The lines of programs.txt, and their names.
 set(program_list ${CMAKE_CURRENT_LIST_DIR}/programs.txt)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${program_list})
-file(STRINGS ${program_list} FOVEA_PROGRAMS REGEX "^[a-z]")
-list(TRANSFORM FOVEA_PROGRAMS REPLACE " .*" "")
+file(STRINGS ${program_list} FOVEA_PROGRAM_LINES REGEX "^[a-z]")
+list(TRANSFORM FOVEA_PROGRAM_LINES REPLACE " .*" "" OUTPUT_VARIABLE FOVEA_PROGRAMS)
 
-# fovea_app(<name> <source> [<library>...]): an executable that is installed, with what programs share.
+# fovea_app(<name> <source> [<library>...]): an executable in the build folder, with what programs share.
 function(fovea_app name source)
   add_executable(${name} ${source})
   target_link_libraries(${name} PRIVATE fovea_apps fovea_flags ${ARGN})
   fovea_compile_quickly(${name})
-  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
-  install(TARGETS ${name} RUNTIME)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
 endfunction()
 
 function(fovea_print_summary)

@@ -1,4 +1,4 @@
-# Runs at installation, with SOURCE, ROOMS and TARGET set: writes the public headers to TARGET. Their
+# Runs at installation, or for another project when CMake configures, with SOURCE, ROOMS and TARGET set: writes the public headers to TARGET. Their
 # includes become <fovea/room/header.h>, so a program may have its own folders named like fovea's rooms.
 # Fails if a header includes one that is not installed.
 cmake_minimum_required(VERSION 3.24)

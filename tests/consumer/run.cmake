@@ -1,17 +1,45 @@
 # cmake -DBUILD=... -DFOLDER=... -DGENERATOR=... -DCOMPILER=... -DVERSION=... -P run.cmake:
-# installs the build into a folder with a blank in its name, builds the program here against it in
-# another, and runs it.
+# installs the build into a folder with a blank in its name, builds the project here against it in another, in
+# Debug, and runs it. Then the tree is a subproject of it, of which one source and one library are compiled.
 set(folder "${FOLDER}/an installed fovea")
 file(REMOVE_RECURSE "${folder}")
 function(run)
   execute_process(COMMAND ${ARGN} COMMAND_ERROR_IS_FATAL ANY)
 endfunction()
+function(configure build)
+  run(${CMAKE_COMMAND} -S "${folder}/source" -B "${folder}/${build}" -G "${GENERATOR}" -DCMAKE_BUILD_TYPE=Debug
+      "-DCMAKE_CXX_COMPILER=${COMPILER}" ${ARGN})
+endfunction()
+# prints(<regular expression> <command>...): the command succeeds, and its output, with errors, fits.
+function(prints expected)
+  execute_process(COMMAND ${ARGN} COMMAND_ERROR_IS_FATAL ANY OUTPUT_VARIABLE text ERROR_VARIABLE text)
+  if(NOT text MATCHES "${expected}")
+    message(FATAL_ERROR "${ARGN}: got ${text}, expected ${expected}")
+  endif()
+endfunction()
+
 run(${CMAKE_COMMAND} --install "${BUILD}" --prefix "${folder}/prefix")
 file(COPY "${CMAKE_CURRENT_LIST_DIR}/" DESTINATION "${folder}/source")
-run(${CMAKE_COMMAND} -S "${folder}/source" -B "${folder}/build" -G "${GENERATOR}"
-    "-DFOVEA_VERSION=${VERSION}" "-DCMAKE_CXX_COMPILER=${COMPILER}"
-    "-DCMAKE_PREFIX_PATH=${folder}/prefix")
+configure(build "-DFOVEA_VERSION=${VERSION}" "-DCMAKE_PREFIX_PATH=${folder}/prefix")
 run(${CMAKE_COMMAND} --build "${folder}/build")
 run("${folder}/build/consumer")
-run("${folder}/prefix/bin/train_cifar" --version)
+
+set(bin "${folder}/prefix/bin")
+prints("fovea ${VERSION}" "${bin}/fovea" --version)
+prints("^fovea ${VERSION}" "${bin}/fovea" train_cifar --version)
+prints("note: this is `fovea train_cifar`.*fovea ${VERSION}" "${bin}/train_cifar" --version)
+file(GLOB installed RELATIVE "${bin}" "${bin}/*")
+list(FILTER installed EXCLUDE REGEX "^(fovea|train_.*)$")
+if(installed)
+  message(FATAL_ERROR "installed besides fovea: ${installed}")
+endif()
+
+cmake_path(GET CMAKE_CURRENT_LIST_DIR PARENT_PATH tests)
+cmake_path(GET tests PARENT_PATH tree)
+file(CREATE_LINK "${tree}" "${folder}/a tree" SYMBOLIC)
+configure(outer "-DFOVEA_TREE=${folder}/a tree")
+run(${CMAKE_COMMAND} --build "${folder}/outer" --target training fovea_base)
+if(EXISTS "${folder}/outer/fovea/rooms/apps")
+  message(FATAL_ERROR "a subproject has the programs")
+endif()
 file(REMOVE_RECURSE "${folder}")
