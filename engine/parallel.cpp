@@ -36,7 +36,7 @@ void require_threads(int count) {
   std::binary_semaphore end(0);
   std::vector<std::jthread> started;
   try {
-    for (int i = usual; i < count; ++i) {
+    for (int i = 1; i < count; ++i) {
       started.emplace_back([&end] {
         end.acquire();
         end.release();
@@ -44,9 +44,10 @@ void require_threads(int count) {
     }
   } catch (const std::system_error&) {
     end.release();
-    fail("threads: got ", count, " (--threads or OMP_NUM_THREADS), but only ",
-         usual + static_cast<int>(started.size()), " could be started; this machine runs ", usual,
-         " at a time");
+    const int most = 1 + static_cast<int>(started.size());
+    fail("threads: only ", most, " of ", count,
+         " could be started: too many processes (ulimit -u, ",
+         "the pids of a container), or out of memory; --threads ", most, " or fewer may start");
   }
   end.release();
 }

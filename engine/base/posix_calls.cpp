@@ -2,6 +2,7 @@
 #include "engine/base/posix_calls.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <system_error>
@@ -12,8 +13,24 @@
 namespace fovea {
 namespace fs = std::filesystem;
 
+namespace {
+
+/// What helps against an error of the system, where that is not clear.
+std::string remedy_for(int error) {
+  if (error == EMFILE) {
+    rlimit files{};
+    static_cast<void>(::getrlimit(RLIMIT_NOFILE, &files));
+    return concat(" (at most ", files.rlim_cur, "); ulimit -n NUMBER allows more");
+  }
+  if (error == ENFILE) return " on this machine; other programs hold them";
+  return "";
+}
+
+}  // namespace
+
 [[noreturn]] void fail_errno(std::string_view action, const fs::path& path, int error) {
-  fail("cannot ", action, " ", path.string(), ": ", std::generic_category().message(error));
+  fail("cannot ", action, " ", path.string(), ": ", std::generic_category().message(error),
+       remedy_for(error));
 }
 
 bool write_all(int descriptor, std::string_view content) {

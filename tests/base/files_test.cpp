@@ -231,3 +231,17 @@ TEST_CASE("whether a result can be written is asked before, and leaves nothing")
                  "file/b: Not a directory"));
   CHECK(files_in(folder.path()) == 1);
 }
+
+TEST_CASE("a limit of open files says how many are allowed and what allows more") {
+  const TemporaryFolder folder;
+  write_file_atomically(folder / "file", "content");
+  rlimit usual{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &usual) == 0);
+  rlimit none = usual;
+  none.rlim_cur = 3;  // standard input, output and error
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &none) == 0);
+  const std::string message = message_of([&] { static_cast<void>(read_file(folder / "file")); });
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &usual) == 0);
+  CHECK(message.find("Too many open files (at most 3); ulimit -n NUMBER allows more") !=
+        std::string::npos);
+}

@@ -3,10 +3,12 @@
 
 #include <doctest/doctest.h>
 
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <atomic>
 #include <chrono>
+#include <fstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -110,3 +112,22 @@ TEST_CASE("a loop that is interrupted runs no more chunks, and one that is not r
   }
   set_num_threads(before);
 }
+
+#if !defined(__clang__) && \
+    !defined(__SANITIZE_ADDRESS__)  // sanitizers need more memory than any limit
+TEST_CASE("threads that the system refuses are an error that says what helps") {
+  const pid_t child = ::fork();
+  if (child == 0) {  // with room for little more than it has: not for the stacks of many threads
+    long pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    const rlim_t most = static_cast<rlim_t>(pages) * static_cast<rlim_t>(::getpagesize());
+    const rlimit limit{most + (1 << 22), most + (1 << 22)};
+    const bool is_set = ::setrlimit(RLIMIT_AS, &limit) == 0;
+    const std::string message = message_of([] { set_num_threads(200); });
+    ::_exit(is_set && contains(message, "of 200 could be started: too many processes") ? 0 : 1);
+  }
+  int status = 1;
+  ::waitpid(child, &status, 0);
+  CHECK(status == 0);
+}
+#endif
