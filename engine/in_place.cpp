@@ -100,8 +100,10 @@ void require_writable(const char* op, const Tensor& to, const Tensor& source) {
   if (!grad_enabled()) return;
   const bool is_on_tape = to.requires_grad();
   const TensorImpl& owner = to.impl()->base ? *to.impl()->base : *to.impl();
-  check(!owner.requires_grad, op, ": modifies the leaf '", owner.name,
-        "' in place while gradients are recorded; wrap it in NoGrad");
+  check(!owner.requires_grad, op, ": modifies ",
+        owner.name.empty() ? concat("a leaf ", owner.shape, " without a name")
+                           : "the leaf '" + owner.name + "'",
+        " in place while gradients are recorded; wrap it in NoGrad");
   check(!is_on_tape || owner.writes > 0, op,
         ": modifies a tensor on the tape in place; use the op that returns a new tensor");
   const bool keeps_some =

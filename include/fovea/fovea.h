@@ -18,6 +18,7 @@
 #include "engine/rng.h"
 #include "engine/tape_watch.h"
 #include "engine/tensor.h"
+#include "engine/values.h"
 
 // ops: all ops
 #include "ops/ops.h"
@@ -29,16 +30,21 @@
 #include "data/geometry/evaluation_transform.h"
 #include "data/image.h"
 #include "data/loading/loader.h"
+#include "data/loading/tensor_batches.h"
 #include "data/sample.h"
 
 // models: by name, from files, or from layers; json holds their settings
 #include <nlohmann/json.hpp>
 
 #include "models/checkpoints/pretrained.h"
+#include "models/checkpoints/store_file.h"
 #include "models/classifier.h"
 #include "models/layers/attention.h"
 #include "models/layers/block.h"
 #include "models/layers/class_head.h"
+#include "models/layers/conv_blocks.h"
+#include "models/layers/conv_norm.h"
+#include "models/layers/dropout.h"
 #include "models/layers/linear.h"
 #include "models/layers/mlp.h"
 #include "models/layers/norm.h"
@@ -59,6 +65,7 @@
 // train: whole runs and their parts
 #include "train/loop/task.h"
 #include "train/loop/trainer.h"
+#include "train/run/optimizer_file.h"
 #include "train/settings/config.h"
 #include "train/start/setup.h"
 #include "train/start/tasks.h"

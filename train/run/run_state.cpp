@@ -10,6 +10,7 @@
 #include "engine/base/text.h"
 #include "engine/copy.h"
 #include "engine/cpu_isa.h"
+#include "engine/formats/named_tensors.h"
 #include "engine/formats/numpy/npz.h"
 #include "engine/formats/torch/torch_file.h"
 #include "models/checkpoints/pretrained.h"
@@ -61,29 +62,6 @@ SafetensorsFile read_run_state(const std::filesystem::path& path) {
   check(value_or(file.metadata, "crc32c", "") == checksum_of(file.tensors, file.metadata),
         path.string(), ": damaged: its checksum is wrong");
   return file;
-}
-
-/// One line per difference in names, shapes and dtypes among the tensors of one kind ("m/").
-std::vector<std::string> differences(const Tensors& mine, const Tensors& saved,
-                                     const std::string& kind) {
-  std::vector<std::string> lines;
-  const auto note = [&](const auto&... parts) { lines.push_back(concat(parts...)); };
-  for (const auto& [name, tensor] : mine) {
-    if (!name.starts_with(kind)) continue;
-    const auto found = saved.find(name);
-    if (found == saved.end()) {
-      note("missing ", name, " ", tensor.shape());
-    } else if (found->second.shape() != tensor.shape() || found->second.dtype() != tensor.dtype()) {
-      note(name, " is ", found->second.dtype(), " ", found->second.shape(), ", expected ",
-           tensor.dtype(), " ", tensor.shape());
-    }
-  }
-  for (const auto& [name, tensor] : saved) {
-    if (name.starts_with(kind) && !mine.contains(name)) {
-      note("unexpected ", name, " ", tensor.shape());
-    }
-  }
-  return lines;
 }
 
 /// Throws one Error with all differences in the parameters, or, if these agree, in the tensors that
