@@ -7,6 +7,7 @@
 #include "engine/base/text.h"
 #include "models/config_reader.h"
 #include "models/registry.h"
+#include "models/timm_former_names.h"
 #include "models/timm_presets.h"
 
 namespace fovea {
@@ -240,7 +241,8 @@ json find_common(const std::string& name) {
 }
 
 /// The settings of any name; null if it is unknown.
-json find_preset(const std::string& name) {
+json find_preset(const std::string& given) {
+  const std::string current = current_timm_name(given), name = current.empty() ? given : current;
   static const Table timm = table_of(timm_rows()), eva = table_of(eva_rows());
   json config = find_common(name);
   for (const Table* const table : {&timm, &eva}) {
@@ -249,14 +251,10 @@ json find_preset(const std::string& name) {
   return config;
 }
 
-/// Removes the parts of timm's weight names, current (NAME.TAG) and older, that are not part of the
-/// model's name.
+/// Removes the parts of timm's names of weights (NAME.TAG) that are not part of the model's name.
 std::string without_weights(std::string name) {
   if (name.starts_with("vit_deit_")) name.erase(0, 4);
   name.resize(std::min(name.find('.'), name.size()));
-  for (const std::string_view end : {"_in21k", "_in21ft1k", "_sam", "_dino"}) {
-    if (name.ends_with(end)) name.resize(name.size() - end.size());
-  }
   return name;
 }
 

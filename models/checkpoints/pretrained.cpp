@@ -40,6 +40,19 @@ bool names_head(std::string_view name) {
   return name.starts_with("head.") || name.starts_with("head_dist.");
 }
 
+/// Weights of old ViTs have a layer between the pooled token and the head, which is of no use
+/// without it. Fine-tuning starts a new head and leaves out both; returns a note that says so.
+std::string leave_out_representation(TensorMap& tensors, const Model& model) {
+  constexpr std::string_view kLayer = "pre_logits.";
+  const auto is_layer = [&](const auto& entry) { return entry.first.starts_with(kLayer); };
+  const bool has_layer = std::any_of(tensors.begin(), tensors.end(), is_layer);
+  if (!has_layer || model.store().find("pre_logits.fc.weight").defined()) return "";
+  std::erase_if(tensors,
+                [&](const auto& entry) { return is_layer(entry) || names_head(entry.first); });
+  return "its head stands on a representation layer (pre_logits), which models here lack: both are "
+         "left out";
+}
+
 /// Sorts the tensors of a file into those that fit and those that do not. Changes nothing until
 /// apply().
 class Loader {
@@ -50,6 +63,10 @@ class Loader {
         tensors_(with_names_of(model, std::move(tensors))),
         options_(options),
         grids_(origin, fit_options(tensors_, options)) {
+    if (options.finetune) {
+      const std::string left_out = leave_out_representation(tensors_, model);
+      if (!left_out.empty()) report_.notes.push_back(left_out);
+    }
     for (const auto* list : {&model.store().parameters(), &model.store().buffers()}) {
       for (const Parameter& p : *list) match(p);
     }

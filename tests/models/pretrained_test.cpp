@@ -1,6 +1,7 @@
 // Weight files: round trips, resized position embeddings, and what does not fit.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -134,6 +135,23 @@ TEST_CASE("fine-tuning keeps a head of another size, nothing else") {
         "classes: 5, expected 7");
   const LoadReport report = load_state(*other, state_of(*model), {}, {PosResize::deit, true});
   CHECK(report.kept == std::vector<std::string>{"head.weight", "head.bias"});
+  CHECK(other->store().find("norm.weight").to_vector() ==
+        model->store().find("norm.weight").to_vector());
+}
+
+TEST_CASE("fine-tuning leaves out a representation layer together with the head behind it") {
+  const auto model = tiny_vit({}, 1), other = tiny_vit({}, 2);
+  const auto own_head = other->store().find("head.weight").to_vector();
+  TensorMap tensors = state_of(*model);
+  tensors["pre_logits.fc.weight"] = zeros({12, 12});
+  tensors["pre_logits.fc.bias"] = zeros({12});
+  const LoadReport report = load_state(*other, tensors, {}, {PosResize::deit, true});
+  CHECK(report.kept == std::vector<std::string>{"head.weight", "head.bias"});
+  const auto tells = [](const std::string& note) {
+    return note.find("stands on a representation layer (pre_logits)") != std::string::npos;
+  };
+  CHECK(std::count_if(report.notes.begin(), report.notes.end(), tells) == 1);
+  CHECK(other->store().find("head.weight").to_vector() == own_head);
   CHECK(other->store().find("norm.weight").to_vector() ==
         model->store().find("norm.weight").to_vector());
 }

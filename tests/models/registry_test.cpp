@@ -344,14 +344,21 @@ TEST_CASE("a probe of a classifier is its logits, of a masked autoencoder its pi
   CHECK(mae->probe(images, masks).shape() == Shape{2, 4, 48});
 }
 
-TEST_CASE("timm's names of weights, also its earlier ones, are answered with the model's") {
+TEST_CASE("timm's deprecated names are those of the models that it means by them") {
   for (const auto& [name, meant] :
-       {std::pair{"vit_deit_tiny_patch16_224", "deit_tiny_patch16_224"},
-        {"vit_base_patch16_224_in21k", "vit_base_patch16_224"},
+       {std::pair{"vit_tiny_patch16_224_in21k", "vit_tiny_patch16_224"},
         {"vit_base_patch16_224_miil_in21k", "vit_base_patch16_224_miil"},
+        {"vit_huge_patch14_224_clip_laion2b", "vit_huge_patch14_clip_224"},
         {"deit3_huge_patch14_224_in21ft1k", "deit3_huge_patch14_224"},
-        {"vit_small_patch8_224_dino", "vit_small_patch8_224"},
-        {"vit_base_patch32_224.sam", "vit_base_patch32_224"}}) {
+        {"vit_small_patch8_224_dino", "vit_small_patch8_224"}}) {
+    CHECK(preset(name) == preset(meant));
+  }
+  CHECK(making_error("vit_tiny_patch16_384_in21k", {}).find("is unknown") != std::string::npos);
+}
+
+TEST_CASE("timm's names of weights, also its earliest ones, are answered with the model's") {
+  for (const auto& [name, meant] : {std::pair{"vit_deit_tiny_patch16_224", "deit_tiny_patch16_224"},
+                                    {"vit_base_patch32_224.sam", "vit_base_patch32_224"}}) {
     const std::string given = name;  // clang 14 captures no binding
     CAPTURE(given);
     const std::string answer = making_error(given, {});
