@@ -2,6 +2,7 @@
 #include "apps/common/cli.h"
 #include "apps/common/computing.h"
 #include "apps/common/launch.h"
+#include "apps/common/loading.h"
 #include "apps/common/progress_line.h"
 #include "apps/common/signals.h"
 #include "apps/common/verification.h"
@@ -20,6 +21,24 @@ std::shared_ptr<const Dataset> open_images(const EncodeRequest& r, ProgressLine&
   auto images = open_dataset(r.data, r.split == "train" ? Split::train : Split::test);
   if (!images->notice().empty()) line.print("note: " + images->notice());
   return images;
+}
+
+/// Without --dataset and --data-dir the images are those that the VAE was trained on, if a run says
+/// which.
+void take_images_of_run(EncodeRequest& r, const LoadedVae& vae, ProgressLine& line) {
+  const bool are_named = r.data.name != "auto" || !r.data_dir.empty();
+  const std::optional<RunData> run = are_named ? std::nullopt : data_of_run(vae.weights);
+  if (!run || !run->error.empty()) return;
+  const DatasetOptions given = r.data;
+  r.data = run->options;
+  r.data.labelled = given.labelled;
+  r.data.fraction = given.fraction;
+  if (!given.train_split.empty()) r.data.train_split = given.train_split;
+  if (!given.val_split.empty()) r.data.val_split = given.val_split;
+  if (!given.class_map.empty()) r.data.class_map = given.class_map;
+  const std::string folder = r.data.data_dir.string();
+  line.print(concat("note: the images are those of the VAE's run, ", r.data.name,
+                    folder.empty() ? "" : " in " + folder, "; --data-dir names others"));
 }
 
 /// As the flag says, or as the VAE saw its training images.
@@ -60,6 +79,7 @@ int encode_in(Communicator& processes, int argc, char** argv) {
   ProgressLine line(1);
   if (request.verify_data) return verify_data({{"", *open_images(request, line)}}, processes);
   const LoadedVae vae = load_vae(request.vae, {DType::f32, device});
+  take_images_of_run(request, vae, line);
   request.data.exif_orientation = orientation_of(request, vae);
   const auto images = open_images(request, line);
   for (const std::string& note : vae.notes) {

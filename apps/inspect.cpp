@@ -70,7 +70,7 @@ std::string output_folder(const InspectRequest& request, const LoadedModel& load
 /// The data set of the images: the given one, or that of the model's run.
 DatasetOptions data_of(const InspectOptions& options, const LoadedModel& loaded) {
   const bool is_runs = options.dataset.empty() && options.data_dir.empty();
-  DatasetOptions data = is_runs ? loaded.data : DatasetOptions();
+  DatasetOptions data = is_runs ? loaded.run.options : DatasetOptions();
   const std::string& name = options.dataset.empty() ? loaded.info.dataset : options.dataset;
   if (!name.empty()) data.name = name;
   if (!is_runs) data.data_dir = options.data_dir;

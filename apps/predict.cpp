@@ -16,6 +16,15 @@ void take_checkpoint(std::vector<std::string>& arguments, LoadRequest& load) {
   arguments.erase(arguments.begin());
 }
 
+/// A run's folder alone would be searched for pictures, and has some: its own sheets.
+void require_pictures(const std::vector<std::string>& arguments, const LoadRequest& load) {
+  check_usage(!arguments.empty(), "predict: name at least one picture, folder or -");
+  const bool is_model =
+      arguments.size() == 1 && load.checkpoint.empty() && is_checkpoint(arguments.front());
+  check_usage(!is_model, "predict: ", arguments.front(),
+              " has weights, expected pictures or folders of pictures after it");
+}
+
 }  // namespace
 
 int run_predict(int argc, char** argv) {
@@ -32,7 +41,7 @@ int run_predict(int argc, char** argv) {
        "by newlines or NULs. Broken files are reported and skipped; the exit code is then 1.",
        "FILE, FOLDER or -", fields});
   take_checkpoint(arguments, request.load);
-  if (arguments.empty()) throw UsageError("predict: name at least one picture, folder or -");
+  require_pictures(arguments, request.load);
   if (request.threads > 0) set_num_threads(static_cast<int>(request.threads));
   const PictureList pictures = list_pictures(arguments, std::cin);
 

@@ -31,18 +31,20 @@ std::string settings_of(TrainConfig config, StartingPoint start) {
          (table.empty() ? "\n" : ", except for\n" + table);
 }
 
-/// The settings that the config.json of the weights made and nothing overrode, or "".
-std::string hub_settings(TrainConfig config, StartingPoint start) {
-  if (start.hub.empty() || config.request.verbose) return "";
+/// The settings that the weights brought and nothing overrode, or "".
+std::string settings_of_weights(TrainConfig config, StartingPoint start) {
+  if (start.weights.empty() || config.request.verbose) return "";
   const Fields fields = fields_of(config), first = fields_of(start.config);
-  Fields of_hub;
+  Fields brought;
   for (std::size_t i = 0; i < fields.size(); ++i) {
-    const bool is_hubs = source_of(start.config.sources, fields[i].name) == start.hub;
-    if (is_hubs && field_text(fields[i]) == field_text(first[i])) of_hub.push_back(fields[i]);
+    const bool is_theirs = source_of(start.config.sources, fields[i].name) == start.weights;
+    if (is_theirs && field_text(fields[i]) == field_text(first[i])) brought.push_back(fields[i]);
   }
-  if (of_hub.empty()) return "";
-  return "weights   " + config.weights.finetune + ", whose config.json sets\n" +
-         settings_table(of_hub);
+  if (brought.empty()) return "";
+  const bool is_hub = start.weights.ends_with("config.json");
+  return "weights   " + config.weights.finetune +
+         (is_hub ? ", whose config.json sets\n" : ", a run's, which sets\n") +
+         settings_table(brought);
 }
 
 /// "wait 2% forward 30% backward 55% optimizer 8% other 5%".
@@ -121,7 +123,7 @@ void Console::introduce(const ResolvedRun& run, Trainer& trainer) {
   task_ = trainer.task();
   Model& model = trainer.model();
   std::ostringstream text;
-  text << settings_of(config, run.start) << hub_settings(config, run.start) << '\n'
+  text << settings_of(config, run.start) << settings_of_weights(config, run.start) << '\n'
        << "model     " << model.info().name << ", " << model.store().parameter_count()
        << " parameters,\n          "
        << fixed_text(static_cast<double>(model.multiply_adds()) / 1e6, 1)

@@ -30,7 +30,8 @@ fs::path newest_run() {
   fs::file_time_type best{};
   std::error_code none;
   for (const auto& entry : fs::directory_iterator("runs", none)) {
-    const fs::path weights = RunPaths{entry.path()}.weights("last");
+    fs::path weights = RunPaths{entry.path()}.weights("last");
+    if (!fs::exists(weights)) weights = RunPaths{entry.path()}.weights("best");
     if (!fs::exists(weights) || (!newest.empty() && fs::last_write_time(weights) <= best)) continue;
     newest = entry.path();
     best = fs::last_write_time(weights);
@@ -83,31 +84,33 @@ std::string note_of_folder(const fs::path& given, const fs::path& then, const fs
   return concat(gone, "; taking those of ", fs::absolute(taken).lexically_normal().string());
 }
 
-/// Sets the data set options of the run that the weights belong to, if they belong to one; without
-/// a folder if the data have moved. Weights alone know what was held out.
+/// Takes the usual data folder if the run's is gone and the usual one exists; else errors name the
+/// run's.
+void replace_gone_folder(RunData& run) {
+  std::error_code none;
+  const fs::path recorded = run.options.data_dir;
+  if (recorded.empty() || fs::exists(recorded, none)) return;
+  run.options.data_dir.clear();
+  if (!fs::is_directory(data_folder(run.options), none)) {
+    run.options.data_dir = recorded;
+  } else if (run.note.empty()) {
+    run.note = concat("the images of training, in ", recorded.string(), ", are gone; taking those ",
+                      "of ", data_folder(run.options).string());
+  }
+}
+
+/// Weights alone know what was held out.
 void read_data_of_run(LoadedModel& loaded) {
   if (loaded.info.held_out) {
     const HoldOut& how = loaded.info.held_out->how;
-    loaded.data.val_fraction = how.fraction;
-    loaded.data.val_rule = how.rule;
-    loaded.data.val_seed = how.seed;
+    loaded.run.options.val_fraction = how.fraction;
+    loaded.run.options.val_rule = how.rule;
+    loaded.run.options.val_seed = how.seed;
   }
-  const RunPaths run{loaded.weights.parent_path()};
-  if (!is_run(run.folder) || !fs::exists(run.config())) return;
-  try {
-    const std::string settings = read_file(run.config());
-    const TrainConfig config = saved_config(settings, run.config().string());
-    loaded.data = dataset_options(config);
-    loaded.test_list = test_list_in(settings);
-    const DatasetOptions as_given{.data_dir = parse_json(settings).value("data-dir", "")};
-    loaded.data_note =
-        note_of_folder(data_folder(as_given), data_folder_in(settings), data_folder(config.data));
-  } catch (const Error& error) {
-    loaded.data_error = error.what();
-    return;
+  if (std::optional<RunData> run = data_of_run(loaded.weights)) {
+    if (!run->error.empty()) run->options = loaded.run.options;
+    loaded.run = std::move(*run);
   }
-  std::error_code none;
-  if (!fs::is_directory(loaded.data.data_dir, none)) loaded.data.data_dir.clear();
 }
 
 ModelRequest model_request(const LoadRequest& request, const Checkpoint& file) {
@@ -191,6 +194,25 @@ void name_classes(LoadedModel& loaded) {
 
 }  // namespace
 
+std::optional<RunData> data_of_run(const fs::path& weights) {
+  const RunPaths paths{weights.parent_path()};
+  if (!is_run(paths.folder) || !fs::exists(paths.config())) return {};
+  RunData run;
+  try {
+    const std::string settings = read_file(paths.config());
+    const TrainConfig config = saved_config(settings, paths.config().string());
+    run.options = dataset_options(config);
+    run.test_list = test_list_in(settings);
+    const DatasetOptions as_given{.data_dir = parse_json(settings).value("data-dir", "")};
+    run.note =
+        note_of_folder(data_folder(as_given), data_folder_in(settings), data_folder(config.data));
+    replace_gone_folder(run);
+  } catch (const Error& error) {
+    run.error = error.what();
+  }
+  return run;
+}
+
 std::string model_settings(const LoadRequest& request) {
   json settings = json::object();
   if (!request.model_args.empty()) settings = parse_config_value(request.model_args);
@@ -209,8 +231,8 @@ std::string model_settings(const LoadRequest& request) {
 std::string LoadedModel::title() const {
   const fs::path folder = weights.parent_path();
   if (!is_run(folder)) return weights.filename().string();
-  const std::string run = fs::absolute(folder).lexically_normal().filename().string();
-  return weights.stem() == "best" ? run : run + ", " + weights.stem().string();
+  const std::string name = fs::absolute(folder).lexically_normal().filename().string();
+  return weights.stem() == "best" ? name : name + ", " + weights.stem().string();
 }
 
 ModelClasses LoadedModel::classes() const {
@@ -226,7 +248,7 @@ EvaluationTransform LoadedModel::preparation() const {
 
 bool is_checkpoint(const fs::path& path) {
   std::error_code none;
-  if (fs::is_directory(path, none)) return is_run(path);
+  if (fs::is_directory(path, none)) return is_run(path) || find_hub_weights(path);
   const std::string ending = lowercase_ending(path.string());
   return fs::exists(path, none) &&
          (ending == ".safetensors" || ending == ".pth" || ending == ".pt");

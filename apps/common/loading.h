@@ -38,15 +38,20 @@ struct LoadRequest {
   bool use_ema = false;        ///< the averaged weights
 };
 
+/// The images of a run.
+struct RunData {
+  DatasetOptions options;
+  std::string test_list;  ///< the digest of its test images; empty if it is not known
+  std::string error;      ///< why `options` cannot be read; empty if they can
+  std::string note;       ///< which folder is meant; empty if it is clear
+};
+
 struct LoadedModel {
   std::unique_ptr<Model> model;
   WeightsInfo info;  ///< metadata, with the request's image settings applied
   std::filesystem::path weights;
-  bool names_classes = true;  ///< false: info.classes are placeholders "class 0", ...
-  DatasetOptions data;        ///< the data set of the weights' run
-  std::string test_list;      ///< the digest of its test images; empty if it is not known
-  std::string data_error;     ///< why `data` cannot be read; empty if they can
-  std::string data_note;  ///< which folder a relative one of the run means; empty if it is clear
+  bool names_classes = true;         ///< false: info.classes are placeholders "class 0", ...
+  RunData run;                       ///< of the weights' run
   std::vector<std::string> notices;  ///< messages for the user
 
   /// Title in pictures and tables: the run's name and its weights, or the file's name.
@@ -57,7 +62,10 @@ struct LoadedModel {
   [[nodiscard]] EvaluationTransform preparation() const;
 };
 
-/// True for a run directory with weights, and for a file with the ending of a weights file.
+/// The data set of the run that the weights belong to; empty if they belong to none.
+[[nodiscard]] std::optional<RunData> data_of_run(const std::filesystem::path& weights);
+
+/// True for a run directory with weights, a hub's, and a file with the ending of a weights file.
 [[nodiscard]] bool is_checkpoint(const std::filesystem::path& path);
 
 /// The task of the requested model, from its name or from the metadata of its file. Files without

@@ -46,8 +46,8 @@ std::vector<DepthProtocol> protocols_of(const EvaluateRequest& r,
 DatasetOptions baseline_images(const EvaluateRequest& request, const LoadedModel& trained) {
   DatasetOptions data = request.images_of(trained);
   if (!is_own_set(request, trained)) return data;
-  data.fraction = trained.data.fraction;
-  data.fraction_rule = trained.data.fraction_rule;
+  data.fraction = trained.run.options.fraction;
+  data.fraction_rule = trained.run.options.fraction_rule;
   return data;
 }
 

@@ -109,9 +109,9 @@ bool EvaluateRequest::names_split() const {
 /// If only the location differs from the run's, the held-out part is the same fraction, unless a
 /// split is given: the rest was used for training.
 DatasetOptions EvaluateRequest::images_of(const LoadedModel& trained) const {
-  const DatasetOptions& own = trained.data;
+  const DatasetOptions& own = trained.run.options;
   const bool same_set = data.name.empty() || data.name == trained.info.dataset;
-  check(!same_set || trained.data_error.empty(), trained.data_error,
+  check(!same_set || trained.run.error.empty(), trained.run.error,
         "; so the images that the run held out are not known; correct the file");
   const bool same_place = data.name.empty() && data_dir.empty();
   DatasetOptions options = data;
@@ -153,7 +153,7 @@ MatchedImages EvaluateRequest::open_images(const LoadedModel& trained) const {
 
 std::string EvaluateRequest::other_images_note(const LoadedModel& trained,
                                                const Dataset& images) const {
-  const bool are_all = data.classes.empty() && trained.data.classes.empty();
+  const bool are_all = data.classes.empty() && trained.run.options.classes.empty();
   if (split != "val" || !are_all) return {};
   const std::optional<HeldOut>& held = trained.info.held_out;
   if (held && images_of(trained).val_fraction > 0) {
@@ -163,7 +163,7 @@ std::string EvaluateRequest::other_images_note(const LoadedModel& trained,
         "run: the data or --val-fraction differ, and it may have trained on some of them");
   }
   const bool are_runs = data.name.empty() && data_dir.empty() && !val_fraction && !names_split();
-  if (!are_runs || trained.test_list.empty() || list_digest(images) == trained.test_list) return {};
+  if (!are_runs || trained.run.test_list.empty() || list_digest(images) == trained.run.test_list) return {};
   return concat("the ", images.size(), " validation images are not those of the training run: ",
                 "some were added, removed or renamed since");
 }

@@ -32,7 +32,7 @@ void EvaluationSession::for_each_model(const std::function<void(const LoadedMode
       trained.model->store().keep_single_copies();
       for (const std::string& notice : trained.notices) note(notice);
       if (request_.data.name.empty() && request_.data_dir.empty() && request_.shape_bias.empty())
-        note(trained.data_note);
+        note(trained.run.note);
       use(trained);
     }
   }

@@ -3,12 +3,14 @@
 
 #include <cmath>
 #include <iostream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "apps/common/pictures.h"
 #include "apps/tasks/detection.h"
 #include "data/figures/boxes.h"
+#include "data/sources/boxes/coco_file.h"
 #include "engine/base/csv.h"
 #include "engine/base/files.h"
 #include "engine/base/json.h"
@@ -23,6 +25,34 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
+
+/// The ids that an annotation file gives the pictures, by the longest end of their paths that is a
+/// name in it. Throws if it has none for some.
+std::vector<std::int64_t> ids_in(const fs::path& annotations, const std::vector<fs::path>& files) {
+  const CocoFile file = read_coco_file(annotations);
+  std::map<std::string, std::int64_t> listed;
+  for (const CocoImage& image : file.images())
+    listed.emplace(fs::path(image.file_name).lexically_normal().string(), image.id);
+  std::vector<std::int64_t> ids;
+  std::vector<std::string> missing;
+  for (const fs::path& picture : files) {
+    const fs::path whole = picture.lexically_normal();
+    auto found = listed.end();
+    for (auto part = whole.begin(); part != whole.end() && found == listed.end(); ++part) {
+      fs::path end;
+      for (auto rest = part; rest != whole.end(); ++rest) end /= *rest;
+      found = listed.find(end.string());
+    }
+    if (found == listed.end()) {
+      missing.push_back(picture.string());
+    } else {
+      ids.push_back(found->second);
+    }
+  }
+  check(missing.empty(), "--annotations: ", annotations.string(), " does not list ",
+        first_few(missing), ", so these pictures have no id in it");
+  return ids;
+}
 
 /// The ids of the files in COCO's results. Says so if they are not in the files' names.
 std::vector<std::int64_t> ids_of(const std::vector<fs::path>& files) {
@@ -122,6 +152,9 @@ std::vector<PictureObjects> find_in_pictures(const LoadedModel& trained,
                                              std::vector<fs::path>& written) {
   std::vector<PictureObjects> pictures;
   for (const fs::path& file : files) pictures.push_back({file.string(), {}});
+  std::vector<std::int64_t> ids;  // read first: a picture without one is told before the work
+  if (!options.json.empty())
+    ids = options.annotations.empty() ? ids_of(files) : ids_in(options.annotations, files);
   const auto images = std::make_shared<PictureFiles>(files, trained.info.exif_orientation);
   const auto size_of = [&](std::int64_t index) { return images->get(index).image.size(); };
   const FoundObjects found =
@@ -139,7 +172,7 @@ std::vector<PictureObjects> find_in_pictures(const LoadedModel& trained,
         {box.category, name, box.score, box.x, box.y, box.width, box.height});
   }
   if (!options.json.empty()) {
-    write_file_atomically(options.json, coco_results(found.objects, ids_of(files)));
+    write_file_atomically(options.json, coco_results(found.objects, ids));
     written.push_back(options.json);
   }
   if (options.drawn.empty()) return pictures;
@@ -165,11 +198,14 @@ std::string format_objects(const std::vector<PictureObjects>& pictures, const st
 
 int predict_objects(const PredictRequest& request, LoadedModel& trained, const PictureList& list) {
   require_classes(trained);
+  check_usage(request.annotations.empty() || !request.json.empty(),
+              "--annotations: has the image ids of --json, expected --json FILE with it");
   static_cast<void>(name_classes(request.class_map, trained));
   ObjectOptions options;
   options.threshold = request.threshold.value_or(options.threshold);
   options.drawn = request.pictures.empty() ? "predictions" : request.pictures;
   options.json = request.json;
+  options.annotations = request.annotations;
   options.run = request.options(trained);
   options.run.pad_multiple = 1;
   std::vector<fs::path> written;

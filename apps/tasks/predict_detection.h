@@ -26,15 +26,16 @@ struct PictureObjects {
 };
 
 struct ObjectOptions {
-  double threshold = 0.5;         ///< minimum score of a shown object
-  std::filesystem::path drawn{};  ///< folder for the pictures with boxes; empty: none
-  std::filesystem::path json{};   ///< file for COCO's results of all scores; empty: none
-  EvaluateOptions run{};          ///< batch size, workers, precision, preprocessing
+  double threshold = 0.5;               ///< minimum score of a shown object
+  std::filesystem::path drawn{};        ///< folder for the pictures with boxes; empty: none
+  std::filesystem::path json{};         ///< file for COCO's results of all scores; empty: none
+  std::filesystem::path annotations{};  ///< a file of COCO's with the pictures' ids; empty: none
+  EvaluateOptions run{};                ///< batch size, workers, precision, preprocessing
 };
 
 /// Finds objects in picture files. Writes the files that the options name and reports their paths
-/// in `written`. COCO's image ids are the files' names if all are different numbers, otherwise 1,
-/// 2, ... in the order of the files.
+/// in `written`. COCO's image ids are those of the annotations; without, the files' names if all
+/// are different numbers, otherwise 1, 2, ... in the order of the files.
 [[nodiscard]] std::vector<PictureObjects> find_in_pictures(
     const LoadedModel& trained, const std::vector<std::filesystem::path>& files,
     const ObjectOptions& options, std::vector<std::filesystem::path>& written);

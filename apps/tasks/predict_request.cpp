@@ -37,6 +37,9 @@ Fields fields_of(PredictRequest& r) {
   objects.add("json", &r.json,
               "write the boxes of all scores to this file, as COCO's results (--format json prints "
               "those shown)");
+  objects.add("annotations", &r.annotations,
+              "annotation file of COCO's with the pictures' image ids for --json (default: numbers "
+              "in the files' names, or 1, 2, ...)");
   add_load_fields(fields, r.load);
   add_orientation_field(fields, *r.load.images);
   return fields;

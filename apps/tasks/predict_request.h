@@ -20,7 +20,7 @@ struct PredictRequest {
   bool graph = true;  ///< see EvaluateOptions::graph
   std::int64_t topk = 5, batch_size = 32, workers = 2, threads = 0;
   std::optional<double> threshold{};
-  std::string pictures, json;
+  std::string pictures, json, annotations;
 
   [[nodiscard]] EvaluateOptions options(const LoadedModel& trained) const;
   /// Throws, naming the flag, if one of these files and folders cannot be written.

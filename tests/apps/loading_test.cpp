@@ -10,6 +10,7 @@
 #include "engine/formats/safetensors.h"
 #include "models/checkpoints/pretrained.h"
 #include "models/registry.h"
+#include "tests/support/environment.h"
 #include "tests/support/temporary_folder.h"
 #include "train/run/run_paths.h"
 
@@ -144,13 +145,13 @@ TEST_CASE("the images of a run are those of its settings") {
   json settings{{"model", "vit_tiny_patch16_32"},     {"dataset", "folder"},
                 {"data-dir", folder.path().string()}, {"val-fraction", 0.2},
                 {"val-fraction-rule", "name"},        {"seed", 7}};
-  const DatasetOptions data = load_run(folder, settings.dump()).data;
+  const DatasetOptions data = load_run(folder, settings.dump()).run.options;
   CHECK(data.data_dir == folder.path());
   CHECK(data.val_fraction == 0.2);
   CHECK(data.val_rule == HoldOutRule::name);
   CHECK(data.val_seed == 7);
   settings.erase("val-fraction-rule");  // of earlier versions, which held out by number
-  CHECK_FALSE(load_run(folder, settings.dump()).data.val_rule);
+  CHECK_FALSE(load_run(folder, settings.dump()).run.options.val_rule);
 }
 
 TEST_CASE("a copy of a run without its last weights is that run, with its images") {
@@ -162,8 +163,8 @@ TEST_CASE("a copy of a run without its last weights is that run, with its images
   LoadRequest request = request_for(folder.path());
   const LoadedModel loaded = load_trained(request);
   CHECK(loaded.weights == run.weights("best"));
-  CHECK(loaded.data.name == "folder");
-  CHECK(loaded.data.val_seed == 7);
+  CHECK(loaded.run.options.name == "folder");
+  CHECK(loaded.run.options.val_seed == 7);
   CHECK(is_checkpoint(folder.path()));
 }
 
@@ -179,7 +180,7 @@ TEST_CASE("weights without their run's folder know what was held out") {
   weights_file(file, *model, state_of(*model), info).write();
   LoadRequest request;
   request.checkpoint = file.string();
-  const DatasetOptions data = load_trained(request).data;
+  const DatasetOptions data = load_trained(request).run.options;
   CHECK(data.val_fraction == 0.2);
   CHECK(data.val_rule == HoldOutRule::name);
   CHECK(data.val_seed == 7);
@@ -192,24 +193,41 @@ TEST_CASE("a relative data folder means the one of the training, and a note says
   const json about{{"data", {{"folder", there}, {"test-list", "digest"}}}};
   json settings{{"dataset", "folder"}, {"data-dir", "no/such/data"}, {"about", about}};
   const LoadedModel loaded = load_run(folder, settings.dump());
-  CHECK(loaded.data.data_dir == there);
-  CHECK(loaded.test_list == "digest");
-  CHECK(contains(loaded.data_note, "the images are those of " + there));
+  CHECK(loaded.run.options.data_dir == there);
+  CHECK(loaded.run.test_list == "digest");
+  CHECK(contains(loaded.run.note, "the images are those of " + there));
   settings["data-dir"] = there;
-  CHECK(load_run(folder, settings.dump()).data_note.empty());
+  CHECK(load_run(folder, settings.dump()).run.note.empty());
   settings["data-dir"] = "no/such/data";
   settings["about"]["data"]["folder"] = "/gone";
   const LoadedModel moved = load_run(folder, settings.dump());
-  CHECK(moved.data.data_dir.empty());
-  CHECK(contains(moved.data_note, "/gone, are gone"));
+  CHECK(contains(moved.run.note, "/gone, are gone"));
 }
 
-TEST_CASE("a run whose data have moved has no data folder") {
+TEST_CASE("a run whose data have moved takes the usual folder, or else names the recorded one") {
   const TemporaryFolder folder;
-  const json settings{{"data-dir", (folder / "moved").string()}, {"val-split", "held_out"}};
-  const DatasetOptions data = load_run(folder, settings.dump()).data;
-  CHECK(data.data_dir.empty());
-  CHECK(data.val_split == "held_out");
+  const std::string recorded = (folder / "moved").string();
+  const json settings{{"data-dir", recorded}, {"val-split", "held_out"}};
+  {
+    const Environment environment({{"FOVEA_DATA", folder.path().string()}});
+    const RunData run = load_run(folder, settings.dump()).run;
+    CHECK(run.options.data_dir.empty());
+    CHECK(run.options.val_split == "held_out");
+    CHECK(contains(run.note, "the images of training, in " + recorded + ", are gone; taking"));
+  }
+  const Environment environment({{"FOVEA_DATA", (folder / "none").string()}});
+  const RunData run = load_run(folder, settings.dump()).run;
+  CHECK(run.options.data_dir == recorded);
+  CHECK(run.note.empty());
+}
+
+TEST_CASE("a run, a hub's folder and files of weights are checkpoints; other folders are not") {
+  const TemporaryFolder folder;
+  CHECK_FALSE(is_checkpoint(folder.path()));
+  CHECK_FALSE(is_checkpoint(folder / "no.safetensors"));
+  write_file_atomically(folder / "model.safetensors", "");
+  CHECK(is_checkpoint(folder.path()));
+  CHECK(is_checkpoint(folder / "model.safetensors"));
 }
 
 TEST_CASE("a run whose settings cannot be read has a model, and the reason instead of images") {
@@ -217,8 +235,8 @@ TEST_CASE("a run whose settings cannot be read has a model, and the reason inste
   for (const char* settings : {"{", "[]", R"({"val-split": "a", "no-such-setting": 1})"}) {
     CAPTURE(std::string(settings));
     const LoadedModel loaded = load_run(folder, settings);
-    CHECK(loaded.data.val_split.empty());
-    CHECK(contains(loaded.data_error, "config.json: "));
+    CHECK(loaded.run.options.val_split.empty());
+    CHECK(contains(loaded.run.error, "config.json: "));
   }
-  CHECK(load_run(folder, R"({"val-split": "a"})").data_error.empty());
+  CHECK(load_run(folder, R"({"val-split": "a"})").run.error.empty());
 }

@@ -92,6 +92,31 @@ TEST_CASE("files whose names are no numbers are numbered in their order") {
   CHECK(ids == std::set<std::int64_t>{1, 2});
 }
 
+TEST_CASE("ids of pictures come from an annotation file") {
+  const TemporaryFolder folder;
+  std::filesystem::create_directories(folder / "sub");
+  const std::vector<std::filesystem::path> files{folder / "x.png", folder / "sub/x.png"};
+  for (const auto& file : files) write_png(file, Image(32, 32));
+  write_file_atomically(folder / "ids.json", R"({"images": [
+    {"id": 30, "file_name": "x.png", "width": 32, "height": 32},
+    {"id": 40, "file_name": "./sub/x.png", "width": 32, "height": 32}],
+    "annotations": [], "categories": [{"id": 1, "name": "a"}]})");
+  ObjectOptions options = options_of(folder);
+  options.annotations = folder / "ids.json";
+  options.threshold = 0;
+  const LoadedModel trained = untrained_detector();
+  std::vector<std::filesystem::path> written;
+  static_cast<void>(find_in_pictures(trained, files, options, written));
+  std::set<std::int64_t> images;
+  for (const ScoredBox& box : parse_coco_results(read_file(options.json))) images.insert(box.image);
+  CHECK(images == std::set<std::int64_t>{30, 40});
+
+  write_png(folder / "y.png", Image(32, 32));
+  CHECK_THROWS_WITH_AS(
+      static_cast<void>(find_in_pictures(trained, {files[0], folder / "y.png"}, options, written)),
+      doctest::Contains("y.png, so these pictures have no id in it"), Error);
+}
+
 TEST_CASE("only objects above the threshold are shown; pictures of one name are drawn apart") {
   const TemporaryFolder folder;
   std::filesystem::create_directories(folder / "b");

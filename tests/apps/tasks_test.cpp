@@ -23,11 +23,11 @@ std::string refusal(TaskKind task, PredictRequest& request) {
 LoadedModel trained_on_a() {
   LoadedModel trained;
   trained.info.dataset = "folder";
-  trained.data.data_dir = "/a";
-  trained.data.train_split = "t";
-  trained.data.val_fraction = 0.2;
-  trained.data.val_rule = HoldOutRule::name;
-  trained.data.val_split = "v";
+  trained.run.options.data_dir = "/a";
+  trained.run.options.train_split = "t";
+  trained.run.options.val_fraction = 0.2;
+  trained.run.options.val_rule = HoldOutRule::name;
+  trained.run.options.val_split = "v";
   return trained;
 }
 
@@ -72,7 +72,7 @@ TEST_CASE("a model is evaluated on what its run has held out") {
 
 TEST_CASE("a model is evaluated on the classes of its run, unless others are given") {
   LoadedModel trained = trained_on_a();
-  trained.data.classes = "cat,dog";
+  trained.run.options.classes = "cat,dog";
   EvaluateRequest request;
   CHECK(request.images_of(trained).classes == "cat,dog");
   request.data.classes = "dog";
@@ -84,7 +84,7 @@ TEST_CASE("a model is evaluated on the classes of its run, unless others are giv
 
 TEST_CASE("what cannot be known to be held out is not evaluated; another data set is") {
   LoadedModel trained = trained_on_a();
-  trained.data_error = "/a/config.json: unknown setting x";
+  trained.run.error = "/a/config.json: unknown setting x";
   EvaluateRequest request;
   const auto refusal = [&] {
     return message_of([&] { static_cast<void>(request.images_of(trained)); });
@@ -131,14 +131,14 @@ TEST_CASE("a note reports held-out images that differ from those of the training
 TEST_CASE("a note reports validation images that differ from those of the training") {
   const Builtin images(Split::test, {.test_size = 20});
   LoadedModel trained = trained_on_a();
-  trained.data.val_fraction = 0;
+  trained.run.options.val_fraction = 0;
   const auto note = [&](const EvaluateRequest& request) {
     return request.other_images_note(trained, images);
   };
   CHECK(note({}).empty());  // a run of an earlier version
-  trained.test_list = list_digest(images);
+  trained.run.test_list = list_digest(images);
   CHECK(note({}).empty());
-  trained.test_list = "another";
+  trained.run.test_list = "another";
   CHECK(note({}) ==
         "the 20 validation images are not those of the training run: some were added, removed or "
         "renamed since");
@@ -153,7 +153,7 @@ TEST_CASE("a note reports validation images that differ from those of the traini
 
 TEST_CASE("a run that held out nothing is evaluated on its own splits") {
   LoadedModel trained = trained_on_a();
-  trained.data.val_fraction = 0;
+  trained.run.options.val_fraction = 0;
   const EvaluateRequest request;
   CHECK(request.images_of(trained).val_split == "v");
   trained.info.dataset = "";

@@ -111,6 +111,41 @@ def check_detector(table):
     table.note("its boxes are kept", text if "bbox_embed" in text else "")
 
 
+def check_run_gives_model(table):
+    """A detector's run without any flag of its model, and predictions with the ids of a file."""
+    coco, run = table.folder / "coco", table.folder / "mine"
+    short = ["--dataset", "coco", "--data-dir", coco, "--finetune", table.folder / "shapes", "--epochs", "1", *SHORT]
+    result = table.run("train_detection", *short, "--batch-size", "8", "--output", run)
+    said(table, "a detector's run gives model, preprocessing and recipe", result.stdout + result.stderr, "recipe detection_finetune",
+         "a run's, which sets", "deformable_detr_tiny_scenes", "done in")
+    result = table.run("train_depth", "--finetune", run, "--epochs", "1", *SHORT, "--output", table.folder / "no")
+    said(table, "a run of another task is refused by what it is not", result.stderr, "is of a detector, expected of a depth model", "--model")
+    found, ids = table.folder / "found.json", coco / "annotations/instances_val2017.json"
+    picture = coco / "val2017/000000000003.png"
+    result = table.run("predict", run, picture, "--json", found, "--annotations", ids, "--pictures", table.folder / "drawn")
+    boxes = json.loads(found.read_text()) if result.returncode == 0 else []
+    table.note("predictions carry the image ids of a file", "" if {box["image_id"] for box in boxes} == {3} else result.stderr or boxes[:3])
+    stray = table.folder / "pictures/ash/0.png"
+    result = table.run("predict", run, stray, "--json", found, "--annotations", ids)
+    said(table, "a picture without an id is named", result.stderr, "ash/0.png", "no id")
+
+
+def check_doors(table, hub):
+    picture = table.folder / "pictures/ash/0.png"
+    result = table.run("predict", hub, picture)
+    said(table, "predict takes a hub's folder before the pictures", result.stdout + result.stderr, "ash/0.png", "%")
+    result = table.run("predict", hub)
+    said(table, "predict with a model alone asks for pictures", result.stderr, "expected pictures or folders of pictures after it")
+    vae, latents = table.folder / "vae", table.folder / "latents.safetensors"
+    table.run("train_vae", *tiny_model("train_vae"), "--max-steps", "2", "--batch-size", "8", *SHORT, "--output", vae)
+    result = table.run("encode", "--vae", vae, "--fraction", "0.005", "--workers", "0", "--output", latents)
+    said(table, "encode takes the images of the VAE's run", result.stdout + result.stderr, "those of the VAE's run, builtin")
+    result = table.run("train_diffusion", "--dataset", "latents", "--data-dir", latents, "--model", "dit_s_2", "--embed-dim", "24",
+                       "--depth", "1", "--num-heads", "2", "--batch-size", "4", "--max-steps", "2", "--num-sampling-steps", "2",
+                       *SHORT, "--output", table.folder / "dit")
+    table.note("a model of latents has their channels and size", result.stderr if result.returncode else "")
+
+
 def main():
     with Table(build_of(__doc__)) as table:
         pictures = table.folder / "pictures"
@@ -120,6 +155,8 @@ def main():
         check_recipes(table, hub, pictures)
         check_resume(table, hub, pictures, run, text)
         check_detector(table)
+        check_run_gives_model(table)
+        check_doors(table, hub)
     return table.exit_code()
 
 

@@ -58,7 +58,7 @@ TEST_CASE("a fine-tuning's settings come from the recipe, the hub's config.json 
     "pretrained_cfg": {"mean": [0.5, 0.5, 0.5], "crop_pct": 0.9}})");
   const ResolvedRun run =
       resolve_run({{"finetune", folder.path().string()}, {"crop-pct", "0.8"}, {"std", "1,1,1"}});
-  CHECK(run.start.hub == config);
+  CHECK(run.start.weights == config);
   for (const char* const name : {"model", "embed-dim", "mean", "interpolation"}) {
     CHECK(source(run, name) == config);
   }

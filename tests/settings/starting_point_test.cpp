@@ -9,7 +9,9 @@
 #include "data/sources/drawn/builtin.h"
 #include "engine/base/files.h"
 #include "tests/support/errors.h"
+#include "tests/support/shapes.h"
 #include "tests/support/temporary_folder.h"
+#include "train/run/weights_info.h"
 #include "train/start/resolve.h"
 #include "train/start/setup.h"
 #include "train/tasks/classification.h"
@@ -60,7 +62,7 @@ TEST_CASE("a hub's folder sets the model and the preprocessing of its images") {
   CHECK(config.evaluation.crop.mode == CropMode::squash);
   CHECK(config.evaluation.crop.filter == Filter::bilinear);
   CHECK(std::count_if(config.sources.begin(), config.sources.end(),
-                      [&](const auto& entry) { return entry.second == run.start.hub; }) == 11);
+                      [&](const auto& entry) { return entry.second == run.start.weights; }) == 11);
 }
 
 TEST_CASE("a flag and a file override what a hub's folder sets") {
@@ -101,13 +103,55 @@ TEST_CASE("a hub's folder without a config file has the recipe for fine-tuning")
   CHECK(resolved({{"finetune", hub}}).start.recipe == "builtin");
 }
 
+TEST_CASE("a run of the same task sets the model and how its images are prepared") {
+  const TemporaryFolder folder;
+  const nlohmann::json small{{"num_classes", 4}, {"num_queries", 9}, {"d_model", 32},
+                             {"enc_layers", 1},  {"dec_layers", 1},  {"stem", 4},
+                             {"planes", {4, 8}}};
+  const auto model = tests::model_of_shapes("deformable_detr_tiny_scenes", small);
+  WeightsInfo info;
+  info.normalization = {{0.1F, 0.2F, 0.3F}, {0.5F, 0.5F, 0.5F}};
+  info.crop.mode = CropMode::keep;
+  weights_file(folder / "best.safetensors", *model, {}, info).write();
+  const Setting finetune{"finetune", folder.path().string()};
+  const RunDefaults program{.task = TaskKind::detection, .dataset = "scenes"};
+
+  ResolvedRun run = resolve_run({finetune}, program);
+  CHECK(run.start.recipe == "detection_finetune");
+  CHECK(run.start.weights == (folder / "best.safetensors").string());
+  CHECK(run.config.model.name == "deformable_detr_tiny_scenes");
+  const nlohmann::json overrides = run.config.model.overrides();
+  CHECK(overrides.at("num_queries") == 9);
+  CHECK(overrides.at("planes") == nlohmann::json{4, 8});
+  CHECK_FALSE(overrides.contains("num_classes"));  // those of the new images
+  CHECK(run.config.run.normalization.mean == info.normalization.mean);
+  CHECK(run.config.evaluation.crop.mode == CropMode::keep);
+  CHECK(training_images(run.config).augment.crop == TrainCrop::detr);
+
+  write_file_atomically(folder / "config.json",
+                        R"({"model": "deformable_detr_tiny_scenes", "train-crop-mode": "keep",
+                            "pad-multiple": 8, "lr": 7})");
+  run = resolve_run({finetune}, program);
+  CHECK(training_images(run.config).augment.crop == TrainCrop::keep);
+  CHECK(run.config.evaluation.pad_multiple == 8);
+  CHECK(peak_lr(run.config) < 1);  // the recipe's
+
+  const ResolvedRun named =
+      resolve_run({finetune, {"model", "detr_tiny_scenes"}, {"lr-scale", "none"}}, program);
+  CHECK(named.config.model.name == "detr_tiny_scenes");
+  CHECK_FALSE(named.config.model.overrides().contains("planes"));
+  const std::string other = message_of(
+      [&] { (void)resolve_run({finetune}, {.task = TaskKind::depth, .dataset = "rooms"}); });
+  CHECK(contains(other, "its best.safetensors is of a detector, expected of a depth model"));
+}
+
 TEST_CASE("a masked autoencoder takes nothing from a hub's classifier") {
   const TemporaryFolder folder;
   const RunDefaults program{.task = TaskKind::masked_autoencoding};
   for (const char* const config : {kConfig, ""}) {
     const ResolvedRun run = resolve_run({{"finetune", hub_folder(folder, config)}}, program);
     CHECK(run.start.recipe == "builtin_mae");
-    CHECK(run.start.hub.empty());
+    CHECK(run.start.weights.empty());
   }
 }
 

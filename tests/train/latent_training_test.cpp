@@ -65,6 +65,23 @@ TEST_CASE("a model must take the channels and the size of the latents, or pictur
   CHECK(contains(message_of([&] { check_input(*four, nullptr); }), "pictures are read as RGB"));
 }
 
+TEST_CASE("a model takes channels and size from the latents, unless settings say others") {
+  const LatentInfo latents = info();
+  const auto model_on = [&](nlohmann::json overrides) {
+    fit_to_latents(overrides, &latents);
+    return make_model("dit_s_2", overrides)->info();
+  };
+  const nlohmann::json small{{"depth", 1}, {"embed_dim", 24}, {"num_heads", 2}};
+  CHECK(model_on(small).in_chans == latents.channels);
+  CHECK(model_on(small).img_size == std::array<std::int64_t, 2>{8, 8});
+  nlohmann::json other = small;
+  other["in_chans"] = 5;
+  CHECK(model_on(other).in_chans == 5);
+  nlohmann::json of_pictures = small;
+  fit_to_latents(of_pictures, nullptr);
+  CHECK(of_pictures == small);
+}
+
 TEST_CASE("weights keep the VAE of their latents, and refuse latents of another") {
   const TemporaryFolder folder;
   const auto model = make_model("vit_tiny_patch4_8", {});

@@ -2,6 +2,7 @@
 #include "train/start/latent_training.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "data/fields.h"
 #include "data/sources/packed/latents.h"
@@ -12,6 +13,8 @@
 #include "train/tasks/kept_vae.h"
 
 namespace fovea {
+
+using nlohmann::json;
 
 void refuse_pixel_flags(const std::vector<Setting>& flags) {
   AugmentOptions augment;
@@ -37,6 +40,15 @@ void hold_out_latents(TrainConfig& config, Notices& notices) {
   apply_settings(config, {{"val-fraction", "0.01", kDerived}});
   notices.add(options.data_dir.string(), ": holds the latents of both splits, so 1 % of each ",
               "class is for validation; --val-fraction sets another share");
+}
+
+void fit_to_latents(nlohmann::json& overrides, const LatentInfo* latents) {
+  if (latents == nullptr) return;
+  const auto [height, width] = latents->size;
+  const json fitting{{"in_chans", latents->channels}, {"img_size", {height, width}}};
+  for (const auto& [key, value] : fitting.items()) {
+    if (!overrides.contains(key)) overrides[key] = value;
+  }
 }
 
 void check_input(const Model& model, const LatentInfo* latents) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,6 +22,9 @@ void refuse_pixel_flags(const std::vector<Setting>& flags);
 
 /// Sets a val-fraction if one file holds the latents of both splits, and adds a notice.
 void hold_out_latents(TrainConfig& config, Notices& notices);
+
+/// Adds channels and size of stored latents to a model's settings that lack them; null: pictures.
+void fit_to_latents(nlohmann::json& overrides, const LatentInfo* latents);
 
 /// Throws UsageError unless the model takes the data set's latents or, if `latents` is null, RGB
 /// images.

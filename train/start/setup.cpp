@@ -95,7 +95,8 @@ std::string untrained_labels_notice(const Datasets& data) {
 Datasets open_datasets(const TrainConfig& config) {
   const DatasetOptions options = dataset_options(config);
   std::shared_ptr<const Dataset> train = open_dataset(options, Split::train);
-  const bool has_boxes = std::dynamic_pointer_cast<const DetectionSet>(train) != nullptr;
+  const auto boxes = std::dynamic_pointer_cast<const DetectionSet>(train);
+  const bool has_boxes = boxes != nullptr;
   check(!options.labelled || !has_boxes, "--dataset ", options.name,
         ": its images have boxes, but ",
         "no labels; ./run train_detection trains a detector on it");
@@ -104,9 +105,7 @@ Datasets open_datasets(const TrainConfig& config) {
     const ModelClasses learned{train->classes(), train->class_names()};
     test = match_images(test, learned, !options.class_map.empty(), "the training split").images;
   }
-  if (const auto boxes = std::dynamic_pointer_cast<const DetectionSet>(train)) {
-    check_same_categories(*boxes, *require_boxes(test, "the test images"));
-  }
+  if (has_boxes) check_same_categories(*boxes, *require_boxes(test, "the test images"));
   return {std::move(train), std::move(test)};
 }
 
@@ -159,6 +158,7 @@ std::unique_ptr<Model> build_model(const TrainConfig& config, const Dataset& dat
   ops::allow_tf32(config.run.allow_tf32);
   nlohmann::json overrides = config.model.overrides();
   if (task_info(config).has_data_classes) overrides["num_classes"] = dataset.classes();
+  if (!task_info(config).encodes_images) fit_to_latents(overrides, dataset.latents());
   std::unique_ptr<Model> model;
   try {
     model = make_model(name, overrides, config.run.seed, {DType::f32, device});

@@ -78,7 +78,8 @@ const TaskRow kTasks[] = {
      .programs = "./run train_detection trains",
      .recipes = {.drawn = "scenes",
                  .small = "deformable_detr_coco",
-                 .photographs = "deformable_detr_coco"}},
+                 .photographs = "deformable_detr_coco",
+                 .finetuning = "detection_finetune"}},
 };
 
 const TaskRow& row_of(TaskKind kind) {
