@@ -1,4 +1,4 @@
-// timm's table of deprecated names, of its files vision_transformer.py and deit.py.
+// The table of deprecated names in timm, for its ViTs and DeiTs.
 #include "models/timm_former_names.h"
 
 #include <algorithm>
