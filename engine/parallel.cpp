@@ -47,7 +47,7 @@ void require_threads(int count) {
     const int most = 1 + static_cast<int>(started.size());
     fail("threads: only ", most, " of ", count,
          " could be started: too many processes (ulimit -u, ",
-         "the pids of a container), or out of memory; --threads ", most, " or fewer may start");
+         "the pids of a container), or out of memory; --threads ", most, " fits");
   }
   end.release();
 }

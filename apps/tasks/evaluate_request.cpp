@@ -163,7 +163,8 @@ std::string EvaluateRequest::other_images_note(const LoadedModel& trained,
         "run: the data or --val-fraction differ, and it may have trained on some of them");
   }
   const bool are_runs = data.name.empty() && data_dir.empty() && !val_fraction && !names_split();
-  if (!are_runs || trained.run.test_list.empty() || list_digest(images) == trained.run.test_list) return {};
+  if (!are_runs || trained.run.test_list.empty() || list_digest(images) == trained.run.test_list)
+    return {};
   return concat("the ", images.size(), " validation images are not those of the training run: ",
                 "some were added, removed or renamed since");
 }

@@ -51,8 +51,7 @@ TEST_CASE("a store of other layers is refused with every difference, and keeps i
                        Error);
   CHECK(wider.store.find("second.bias").to_vector() == before);
   const OwnNet exact(2, 4, {DType::f64, {}});
-  CHECK_THROWS_WITH_AS(load_store(file, exact.store), doctest::Contains("expected f64"),
-                       Error);
+  CHECK_THROWS_WITH_AS(load_store(file, exact.store), doctest::Contains("expected f64"), Error);
 }
 
 }  // namespace fovea
