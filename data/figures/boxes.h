@@ -21,11 +21,14 @@ struct ShownBox {
   std::string label{};    ///< "cat 0.93"; empty: none
 };
 
-/// Draws the outlines of the boxes, the first one on top.
+/// Draws the outlines of the boxes, the first one on top, and their labels, none of which covers
+/// another.
 void draw_boxes(Image& picture, std::span<const ShownBox> boxes);
 
 /// The picture with outlines and labels, the first box on top. Larger than the picture for small
 /// ones, so that labels can be read.
 [[nodiscard]] std::string svg_of_boxes(const Image& picture, std::span<const ShownBox> boxes);
+/// The same as pixels.
+[[nodiscard]] Image image_of_boxes(const Image& picture, std::span<const ShownBox> boxes);
 
 }  // namespace fovea

@@ -205,10 +205,15 @@ void share_y_axis(std::vector<Chart>& charts) {
   for (Chart& chart : charts) chart.y_within = values;
 }
 
-std::string svg_of_charts(std::span<const Chart> charts) {
-  Svg svg(kPanelWidth * static_cast<double>(std::max<std::size_t>(charts.size(), 1)), kPanelHeight);
+std::string svg_of_charts(std::span<const Chart> charts, std::size_t columns) {
+  const std::size_t count = std::max<std::size_t>(charts.size(), 1);
+  const std::size_t across = columns == 0 ? count : std::min(columns, count);
+  const std::size_t rows = (count + across - 1) / across;
+  Svg svg(kPanelWidth * static_cast<double>(across), kPanelHeight * static_cast<double>(rows));
   for (std::size_t i = 0; i < charts.size(); ++i) {
-    Panel(svg, charts[i], kPanelWidth * static_cast<double>(i)).draw();
+    const std::size_t row = i / across;
+    if (row > 0 && i % across == 0) svg.move_down(kPanelHeight);
+    Panel(svg, charts[i], kPanelWidth * static_cast<double>(i % across)).draw();
   }
   return std::move(svg).finish();
 }

@@ -39,8 +39,8 @@ void share_y_axis(std::vector<Chart>& charts);
 /// The colour of series `index`: Okabe and Ito's, which colour-blind readers can distinguish.
 [[nodiscard]] std::string_view chart_color(std::size_t index);
 
-/// One picture with the charts side by side.
-[[nodiscard]] std::string svg_of_charts(std::span<const Chart> charts);
+/// One picture with the charts in rows of `columns`; 0: all side by side.
+[[nodiscard]] std::string svg_of_charts(std::span<const Chart> charts, std::size_t columns = 0);
 /// How many samples of each class were predicted as each other class. Zero counts are not stored:
 /// with 40,000 classes the full table would have 1.6 billion cells.
 struct ConfusionMatrix {

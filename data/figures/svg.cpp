@@ -26,6 +26,16 @@ Svg::Svg(double width, double height) {
   rect({0, 0, width, height}, "#ffffff");
 }
 
+void Svg::move_down(double by) {
+  svg_.append("<g transform=\"translate(0 ").append(number(by)).append(")\">\n");
+  ++groups_;
+}
+
+std::string Svg::finish() && {
+  for (; groups_ > 0; --groups_) svg_ += "</g>\n";
+  return std::move(svg_ += "</svg>\n");
+}
+
 void Svg::rect(const SvgBox& box, std::string_view fill) {
   svg_.append("<rect ").append(box_attributes(box)).append(" fill=\"").append(fill);
   svg_.append("\"/>\n");

@@ -37,7 +37,9 @@ class Svg {
   /// image drawn again at the same size is stored once.
   void image(const SvgBox& box, std::string_view png, double opacity = 1);
   void text(double x, double y, std::string_view content, const SvgText& style = {});
-  [[nodiscard]] std::string finish() && { return std::move(svg_ += "</svg>\n"); }
+  /// All that follows is lower by this much.
+  void move_down(double by);
+  [[nodiscard]] std::string finish() &&;
 
   /// A coordinate with at most one decimal.
   [[nodiscard]] static std::string number(double value);
@@ -50,6 +52,7 @@ class Svg {
 
   std::string svg_;
   std::map<std::string, Placed> images_;  ///< keyed by content, size and opacity
+  int groups_ = 0;                        ///< open ones
 };
 
 }  // namespace fovea

@@ -3,7 +3,11 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <array>
+
+#include "data/figures/label_places.h"
+#include "data/figures/pixel_text.h"
 
 namespace fovea {
 namespace {
@@ -45,6 +49,66 @@ TEST_CASE("an SVG has an outline and a label per box, escaped, and is large enou
   CHECK(svg.find("width=\"480\"") != std::string::npos);
   CHECK(svg.find("#0072b2") != std::string::npos);
   CHECK(svg.find("#d55e00") != std::string::npos);
+}
+
+TEST_CASE("labels do not cover each other, and those without room are left out") {
+  std::vector<LabelledFrame> frames;
+  for (int i = 0; i < 12; ++i) frames.push_back({{20.0 + i, 20.0 + i, 30, 30}, 60});
+  const SvgBox picture{0, 0, 100, 100};
+  const auto places = label_places(frames, 16, picture);
+  int placed = 0;
+  for (std::size_t a = 0; a < places.size(); ++a) {
+    if (!places[a]) continue;
+    ++placed;
+    CHECK(places[a]->x >= 0);
+    CHECK(places[a]->x + places[a]->width <= 100);
+    CHECK(places[a]->y >= 0);
+    CHECK(places[a]->y + places[a]->height <= 100);
+    for (std::size_t b = 0; b < a; ++b) {
+      if (!places[b]) continue;
+      CAPTURE(a);
+      CAPTURE(b);
+      CHECK((places[a]->y >= places[b]->y + 16 || places[b]->y >= places[a]->y + 16));
+    }
+  }
+  CHECK(placed >= 4);
+  CHECK(placed < 12);
+  CHECK(places[0]->y == 4);  // above its frame
+  CHECK_FALSE(label_places(std::vector<LabelledFrame>{{{0, 0, 9, 9}, 0}}, 16, picture)[0]);
+}
+
+TEST_CASE("as pixels: the picture enlarged by a whole number, boxes and labels in their colours") {
+  Image grey(24, 48);
+  std::fill(grey.pixels.begin(), grey.pixels.end(), std::uint8_t{100});
+  const Image drawn = image_of_boxes(grey, std::vector<ShownBox>{{20, 10, 20, 10, 1, "cat"}});
+  CHECK(drawn.size() == ImageSize{240, 480});
+  CHECK(pixel(drawn, 100, 200) == kSecond);      // the frame's corner
+  CHECK(pixel(drawn, 99, 200 + 18) == kSecond);  // the label above it, three letters wide
+  CHECK(pixel(drawn, 95, 200 + 40) == Pixel{100, 100, 100});
+  int white = 0;
+  for (std::int64_t y = 91; y < 100; ++y)
+    for (std::int64_t x = 200; x < 220; ++x) white += pixel(drawn, y, x) == Pixel{255, 255, 255};
+  CHECK(white > 20);
+  CHECK(white < 80);
+}
+
+TEST_CASE("letters: their pixels, and what is no ASCII") {
+  Image picture(9, 12);
+  draw_text(picture, 0, 0, "I");
+  std::string rows;
+  for (std::int64_t y = 0; y < 9; ++y) {
+    for (std::int64_t x = 0; x < 6; ++x) rows += picture.at(y, x)[0] > 0 ? '#' : '.';
+    rows += '\n';
+  }
+  CHECK(rows == "......\n.###..\n..#...\n..#...\n..#...\n..#...\n..#...\n.###..\n......\n");
+  Image unknown(9, 6), question(9, 6);
+  draw_text(unknown, 0, 0, "\u00e9");
+  draw_text(question, 0, 0, "?");
+  CHECK(unknown == question);
+  CHECK(text_width("caf\u00e9", 2) == 4 * 6 * 2);
+  draw_text(picture, -3, 8, "wide text beyond the edge", {.scale = 3});  // is cut
+  const Image tile = captioned(Image(10, 20), "name", 64);
+  CHECK(tile.size() == ImageSize{10 * 4 + 9, 20 * 4});
 }
 
 TEST_CASE("each class has a colour of its own") {

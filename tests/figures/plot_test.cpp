@@ -82,6 +82,39 @@ TEST_CASE("the curves of a log leave out what was never measured") {
   CHECK(charts[1].series[0].y == std::vector<double>{80});
 }
 
+TEST_CASE("charts in rows of two") {
+  const std::vector<Chart> charts(3, Chart{"title", "x", "y", {{"series", {1, 2}, {1, 2}}}});
+  const std::string beside = svg_of_charts(charts), rows = svg_of_charts(charts, 2);
+  CHECK(contains(beside, "width=\"1560\" height=\"340\""));
+  CHECK(contains(rows, "width=\"1040\" height=\"680\""));
+  CHECK(contains(rows, "<g transform=\"translate(0 340)\">"));
+  CHECK(rows.ends_with("</g>\n</svg>\n"));
+  CHECK(contains(svg_of_charts(std::vector<Chart>(1), 2), "width=\"520\" height=\"340\""));
+}
+
+TEST_CASE("one quantity, one chart: parts of the loss stand beside the measures of their name") {
+  TaskInfo task;
+  task.loss_parts = {"mse", "vb", "other"};
+  task.measures = {{.name = "loss", .title = "loss", .is_loss = true},
+                   {.name = "mse", .title = "mse", .chart = "Error"},
+                   {.name = "vb", .title = "vb", .chart = "Bound", .is_detail = true},
+                   {.name = "top5", .title = "top-5", .chart = "Accuracy", .is_trivial = true}};
+  std::vector<EpochRow> rows(2);
+  rows[0].train_parts = rows[1].train_parts = {1, 2, 3};
+  rows[0].eval = rows[1].eval = {4, 5, 6, 100};
+  const std::vector<Chart> charts = log_charts(task, rows);
+  REQUIRE(charts.size() == 2);
+  REQUIRE(charts[0].series.size() == 3);
+  CHECK(charts[0].series[1].name == "training, other");
+  CHECK(charts[0].series[2].name == "held out");
+  CHECK(charts[1].title == "Error");
+  REQUIRE(charts[1].series.size() == 2);
+  CHECK(charts[1].series[0].name == "training");
+  CHECK(charts[1].series[0].y == std::vector<double>{1, 1});
+  CHECK(charts[1].series[1].name == "held out");
+  CHECK(charts[1].series[1].y == std::vector<double>{5, 5});
+}
+
 TEST_CASE("a confusion matrix shows names, counts and the accuracy") {
   const ConfusionMatrix matrix{{"cat", "dog", "<frog>"},
                                {{{0, 0}, 8}, {{0, 1}, 2}, {{1, 0}, 1}, {{1, 1}, 9}}};

@@ -9,7 +9,11 @@
 
 namespace fovea {
 
-/// Charts of a run's log: one of the losses, and one per Measure::chart.
+/// Of the charts in a picture, which would otherwise be too small to read.
+inline constexpr std::size_t kChartsInRow = 2;
+
+/// Charts of a run's log: one of the losses, and one per Measure::chart. A part of the loss is in
+/// the chart of the measure with its name, if there is one.
 [[nodiscard]] std::vector<Chart> log_charts(const TaskInfo& task, std::span<const EpochRow> rows);
 
 }  // namespace fovea

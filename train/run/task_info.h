@@ -20,7 +20,10 @@ struct Measure {
   std::string chart{};   ///< heading of the chart that it shares with others; "": the losses'
   bool is_percent = false;
   bool more_is_better = false;
-  bool is_detail = false;  ///< in logs and reports, but not in the console's lines and the charts
+  bool is_detail = false;   ///< in logs and reports, but not in the console's lines and the charts
+  bool is_trivial = false;  ///< always the same, such as top-5 of five classes: only in logs
+  std::string former_name{};  ///< in logs of earlier versions, if it was another
+  bool is_recent = false;     ///< logs of earlier versions may lack it
 
   /// Formatted value, "93.75 %" or "0.1234"; "-" for NaN.
   [[nodiscard]] std::string text(double value) const;
