@@ -14,7 +14,9 @@
 #include "report/compare.h"
 #include "train/run/image_lists.h"
 #include "train/run/run_paths.h"
+#include "train/run/weights_info.h"
 #include "train/start/tasks.h"
+#include "train/tasks/classification.h"
 
 namespace fovea::programs {
 namespace {
@@ -24,7 +26,13 @@ namespace {
 TaskInfo task_of_run(const RunPaths& run) {
   const std::filesystem::path path = run.config();
   if (!std::filesystem::exists(path)) return task_info(config_for(TaskKind::classification));
-  return task_info(saved_config(read_file(path), path.string()));
+  TaskInfo task = task_info(saved_config(read_file(path), path.string()));
+  const std::filesystem::path weights = run.weights("last");
+  if (task.has_class_report && std::filesystem::exists(weights)) {
+    const std::int64_t classes = std::ssize(read_weights_info(weights).classes);
+    if (classes > 0) mark_trivial(task, classes);
+  }
+  return task;
 }
 
 std::vector<EpochRow> read_log(const TaskInfo& task, const RunPaths& run) {
@@ -120,8 +128,8 @@ int run_compare(int argc, char** argv) {
       "ema_top1, ... (default: the metric that selects the best epoch)");
   group.choice(
       "epoch", &shown,
-      "whose scores the table shows: the last epoch that all runs of a label have, or each "
-      "run's best, as evaluate does");
+      "whose scores the table shows: the last evaluated epoch that all runs of a label have, or "
+      "each run's best, as evaluate does");
   const std::vector<std::string> arguments = parse_into_fields(
       argc, argv,
       {"compare", "Compares runs side by side; runs with the same label are averaged.",

@@ -85,7 +85,7 @@ int run_measure(int argc, char** argv) {
       {"measure",
        "Measures generated pictures against real ones: Frechet distance, KID, precision, recall,\n"
        "inception score and the share of samples that show the class asked for; beside them\n"
-       "real against real (floor) and a Gaussian of pixels (ceiling).",
+       "real pictures against real ones, and a Gaussian of pixels.",
        "SAMPLES REFERENCE: folders of pictures, .npz files, or names of data sets",
        fields_of(request)});
   check_arguments(request, arguments);

@@ -22,15 +22,16 @@ Fields fields_of(MeasureRequest& r) {
                   {1, 1000});
   features.number("split", &r.split, "pictures per part of the inception score", {1, kMaxCount});
   FieldGroup sets(fields, "Pictures");
-  sets.add(
-      "real", &r.real,
-      "more real pictures, such as a test set, for the floor (default: a data set's test images, "
-      "else a part of the reference, drawn at random, against the rest)");
-  sets.number("ceiling-count", &r.ceiling_count,
+  sets.add("real", &r.real,
+           "more real pictures, such as a test set, for the row \"real\" (default: a data set's "
+           "test images, "
+           "else a part of the reference, drawn at random, against the rest)");
+  sets.number("gaussian-count", &r.gaussian_count,
               "pictures drawn from the Gaussian of pixels; 0: as many as there are samples",
-              {0, kMaxCount});
+              {0, kMaxCount})
+      .other_names = {"ceiling-count"};
   sets.add("data-dir", &r.data.data_dir, "folder of a data set given by name");
-  sets.number("seed", &r.seed, "seed of the pictures drawn for the floor and from the Gaussian",
+  sets.number("seed", &r.seed, "seed of the real pictures and of those drawn from the Gaussian",
               {0, kMaxCount});
   sets.number("batch-size", &r.batch_size, "pictures per forward pass", {1, 65536});
   sets.number("workers", &r.workers, "threads that read pictures", {0, 256});

@@ -59,8 +59,8 @@ class Measurement {
     check_saved();
     if (sets_.samples) {
       add_samples();
-      add_floor();
-      add_ceiling();
+      add_real();
+      add_gaussian();
     }
     const std::exception_ptr failure = save();
     return {std::move(result_), failure};
@@ -158,7 +158,7 @@ class Measurement {
     std::shared_ptr<const Dataset> images = watched(set.images, reference_watch_);
     if (sets_.samples && sets_.samples->images) {
       const ImageSize size = sets_.samples->images->get(0).image.size();
-      // The Gaussian of the ceiling is fitted to the pixels that pass by while features are read.
+      // The Gaussian is fitted to the pixels that pass by while features are read.
       table_ = std::make_shared<PixelTable>(PixelTable::rows_for(images->size(), size), size);
       images = recorded(images, table_);
     }
@@ -248,17 +248,19 @@ class Measurement {
 
   /// Real pictures in place of the samples, as many as there are samples if there are enough: the
   /// distance depends on their number.
-  void add_floor() {
+  void add_real() {
     const std::int64_t samples = count_of(*sets_.samples);
-    if (sets_.real && sets_.real->images) return add_floor_of(*sets_.real, samples);
+    if (sets_.real && sets_.real->images) return add_real_of(*sets_.real, samples);
     if (!reference_) {
-      return note("no floor: the reference has statistics only; give real pictures with --real");
+      return note(
+          "no row of real pictures: the reference has statistics only; give some with --real");
     }
-    if (reference_->count() < 4) return note("no floor: the reference is too small for two halves");
-    add_floor_of_halves(samples);
+    if (reference_->count() < 4)
+      return note("no row of real pictures: the reference is too small for two halves");
+    add_real_halves(samples);
   }
 
-  void add_floor_of(const PictureSet& set, std::int64_t samples) {
+  void add_real_of(const PictureSet& set, std::int64_t samples) {
     std::shared_ptr<const Dataset> images = set.images;
     std::string name = set.name;
     if (samples >= 2 && samples < images->size()) {
@@ -268,13 +270,13 @@ class Measurement {
           images, std::vector<std::int64_t>(drawn.begin(), drawn.begin() + samples));
     }
     const auto watch = std::make_shared<PictureWatch>();
-    const SetFeatures real = read("floor", watched(images, watch), classes_of(set));
+    const SetFeatures real = read("real", watched(images, watch), classes_of(set));
     note_pictures(set.name, *watch);
     note_equal(name, real);
-    add("floor", name, real, reference());
+    add("real", name, real, reference());
   }
 
-  void add_floor_of_halves(std::int64_t samples) {
+  void add_real_halves(std::int64_t samples) {
     const std::int64_t all = reference_->count(), half = all / 2;
     const std::int64_t count = samples >= 2 ? std::min(samples, half) : half;
     const std::vector<std::int64_t> order = drawn_order(all);
@@ -285,11 +287,10 @@ class Measurement {
     some.right = reference_->right;
     some.asked = reference_->asked;
     if (const std::int64_t equal = some.rows_also_in(rest); equal > 0) {
-      note("floor: ", equal, " of its ", count,
-           " pictures have exactly the features of one of the ", all - count,
-           " others; equal pictures in the reference lower it");
+      note("real: ", equal, " of its ", count, " pictures have exactly the features of one of the ",
+           all - count, " others; equal pictures in the reference lower it");
     }
-    add("floor",
+    add("real",
         concat(count, " pictures of the reference, drawn at random, against the other ",
                all - count),
         some, Reference(rest));
@@ -300,16 +301,16 @@ class Measurement {
     return shuffled_order(pictures, static_cast<std::uint64_t>(request_.seed), 0);
   }
 
-  void add_ceiling() {
+  void add_gaussian() {
     if (!table_) {
-      return note("no ceiling: a Gaussian of pixels needs pictures on both sides");
+      return note("no Gaussian of pixels: it needs pictures on both sides");
     }
     const std::int64_t count =
-        request_.ceiling_count > 0 ? request_.ceiling_count : sets_.samples->images->size();
+        request_.gaussian_count > 0 ? request_.gaussian_count : sets_.samples->images->size();
     const auto pictures = gaussian_pictures(table_, std::max<std::int64_t>(count, 2),
                                             static_cast<std::uint64_t>(request_.seed));
-    add("ceiling", concat("drawn from a Gaussian of ", table_->rows(), " pictures' pixels"),
-        read("ceiling", pictures, {}), reference());
+    add("Gaussian", concat("drawn from a Gaussian of ", table_->rows(), " pictures' pixels"),
+        read("Gaussian", pictures, {}), reference());
   }
 
   /// What made the features, for files.

@@ -35,8 +35,8 @@ struct Measured {
   std::exception_ptr failure;
 };
 
-/// Compares samples, floor and ceiling with the reference and writes the files that the request
-/// names. Prints progress. Throws Error on unreadable pictures and too little memory.
+/// Compares samples, real pictures and a Gaussian with the reference and writes the files that the
+/// request names. Prints progress. Throws Error on unreadable pictures and too little memory.
 [[nodiscard]] Measured compare_sets(const MeasureRequest& request, const MeasuredSets& sets,
                                     const MeasuringNetwork& network, ProgressLine& line);
 

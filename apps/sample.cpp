@@ -64,17 +64,19 @@ Dit& require_generator(const LoadedModel& trained) {
   return model_as<Dit>(*trained.model);
 }
 
+/// The folder of this name in the run, or in the working folder for a file of weights.
+fs::path usual_folder(const SampleCommand& c, const char* name) {
+  return fs::is_directory(c.load.checkpoint) ? fs::path(c.load.checkpoint) / name : fs::path(name);
+}
+
 SampleFiles files_of(const SampleCommand& c, const LoadedModel& trained,
                      const PictureDecoder& decoder) {
   SampleFiles files;
   files.npz = c.npz;
   files.folder = c.output;
   files.settings = settings_text(c, trained, decoder.vae());
-  const bool is_run = fs::is_directory(c.load.checkpoint);
-  if (c.output.empty() && c.npz.empty()) {
-    const fs::path usual = is_run ? fs::path(c.load.checkpoint) / "samples" : fs::path("samples");
-    files.folder = free_sample_folder(usual, files.settings);
-  }
+  if (c.output.empty() && c.npz.empty())
+    files.folder = free_sample_folder(usual_folder(c, "samples"), files.settings);
   files.count = c.count;
   files.first = c.first;
   files.labels = c.labels;
@@ -231,6 +233,31 @@ void print_notes(const SampleCommand& command, const LoadedModel& trained,
   line.print(concat("model     ", trained.weights.string()));
 }
 
+/// Makes the samples. Returns whether a signal stopped it.
+bool sample_once(const SampleCommand& command, const LoadedModel& trained,
+                 const PictureDecoder& decoder, Communicator& processes) {
+  SamplingRun sampling(command, trained, decoder, processes);
+  sampling.run();
+  return sampling.is_stopped();
+}
+
+/// The same samples with each scale of the guidance, and a sheet of all.
+bool sample_scales(SampleCommand command, const LoadedModel& trained, const PictureDecoder& decoder,
+                   Communicator& processes) {
+  const fs::path folder =
+      command.output.empty() ? usual_folder(command, "guidance") : fs::path(command.output);
+  for (const double scale : command.scales) {
+    command.sampling.guidance.scale = scale;
+    command.output = scale_folder(folder, scale).string();
+    if (sample_once(command, trained, decoder, processes)) return true;
+  }
+  if (processes.is_first()) {
+    const fs::path sheet = write_guidance_sheet(folder, command.scales);
+    ProgressLine(1).print("wrote     " + sheet.string() + "  a row per --cfg-scale");
+  }
+  return false;
+}
+
 int sample_in(Communicator& processes, int argc, char** argv) {
   SampleCommand command = read_sample_command(argc, argv);
   if (command.threads > 0) set_num_threads(static_cast<int>(command.threads));
@@ -243,10 +270,11 @@ int sample_in(Communicator& processes, int argc, char** argv) {
   const PictureDecoder decoder(trained, command.vae, parse_dtype(command.precision));
   print_notes(command, trained, decoder);
   const SignalRequest signals;
-  SamplingRun sampling(command, trained, decoder, processes);
-  sampling.run();
+  const bool is_stopped = command.scales.size() == 1
+                              ? sample_once(command, trained, decoder, processes)
+                              : sample_scales(command, trained, decoder, processes);
   const int signal = SignalRequest::pending();  // 0 where another process has received it
-  return sampling.is_stopped() && signal != 0 ? 128 + signal : 0;
+  return is_stopped && signal != 0 ? 128 + signal : 0;
 }
 
 }  // namespace

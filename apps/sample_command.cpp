@@ -37,6 +37,24 @@ void add_output_fields(Fields& fields, SampleCommand& c) {
   g.add("film", &c.film, "also draw film.png: samples from noise to picture, step by step");
 }
 
+/// Numbers in one word, unlike those of a list, which would take RUN after them.
+Access<std::string> comma_numbers(std::vector<double>* scales) {
+  return {[=] {
+            std::vector<std::string> words;
+            for (const double scale : *scales) words.push_back(shortest_text(scale));
+            return join(words, ",");
+          },
+          [=](const std::string& text) {
+            scales->clear();
+            for (const std::string& word : split_text(text, ',')) {
+              const std::optional<double> scale = parse_real(word);
+              check_usage(scale && *scale >= 0 && *scale <= 1000, "--cfg-scale: got ", text,
+                          ", expected numbers from 0 to 1000, separated by commas");
+              scales->push_back(*scale);
+            }
+          }};
+}
+
 /// The diffusion settings of the run that the weights belong to; empty if they belong to none.
 std::optional<DiffusionOptions> options_of_run(const fs::path& weights) {
   const fs::path file = RunPaths{weights.parent_path()}.config();
@@ -53,6 +71,11 @@ void check_command(const SampleCommand& c) {
               " with --sampler ", name_of(sampler.kind), ", expected --sampler ddim with it");
   check_usage(c.npz.empty() || c.npz.ends_with(".npz"), "--npz: got ", c.npz,
               ", expected a file name that ends in .npz");
+  const std::set<double> distinct(c.scales.begin(), c.scales.end());
+  check_usage(!c.scales.empty() && distinct.size() == c.scales.size(),
+              "--cfg-scale: expected one or more different numbers");
+  check_usage(c.npz.empty() || c.scales.size() == 1, "--npz takes samples of one --cfg-scale, got ",
+              c.scales.size(), "; call sample for each");
   check_usage(!c.load.checkpoint.empty(),
               "sample: name a run, as in ./run sample RUN, or a file, as in ./run sample --model "
               "dit_xl_2 --checkpoint FILE");
@@ -106,10 +129,11 @@ std::string note_on_averages(const RunPaths& run) {
 
 void complete_guidance(SampleCommand& c, const LoadedModel& trained) {
   if (model_as<Dit>(*trained.model).config().has_null_class()) return;
-  double& scale = c.sampling.guidance.scale;
-  check_usage(!c.given.contains("cfg-scale") || scale == 1, "--cfg-scale: got ", scale, ", but ",
-              trained.weights.string(), " was trained without a null class, expected 1");
-  scale = 1;
+  for (const double scale : c.scales) {
+    check_usage(!c.given.contains("cfg-scale") || scale == 1, "--cfg-scale: got ", scale, ", but ",
+                trained.weights.string(), " was trained without a null class, expected 1");
+  }
+  c.scales = {1};
 }
 
 }  // namespace
@@ -127,6 +151,9 @@ Fields fields_of(SampleCommand& c) {
   samples.number("seed", &c.seed, "seed of the noise; a picture is a function of seed and index",
                  {0, 1e18});
   add_fields(samples, c.sampling);
+  Field& scale = *std::ranges::find(fields, "cfg-scale", &Field::name);
+  scale.target = comma_numbers(&c.scales);
+  scale.help += "; several make the same samples with each, and a sheet of them";
   samples.number("batch-size", &c.batch_size,
                  "samples that a process makes at once; does not change them", {1, 65536});
   add_output_fields(fields, c);
@@ -217,6 +244,7 @@ void complete(SampleCommand& c, const LoadedModel& trained) {
   const auto usual = parse_integer(c.sampling.steps);
   if (!c.given.contains("num-sampling-steps") && usual > c.process.steps) c.sampling.steps = "";
   complete_guidance(c, trained);
+  c.sampling.guidance.scale = c.scales.front();
   check_options(c.sampling, c.process);
   c.labels = chosen_classes(c.classes, trained.classes());
   constexpr std::int64_t each = 4, most = 40;

@@ -18,6 +18,7 @@ namespace fovea {
 struct SampleCommand {
   LoadRequest load;
   SamplingOptions sampling{.guidance = {.scale = 4}};
+  std::vector<double> scales{4};     ///< of the guidance: the samples are made with each
   std::string schedule;              ///< empty: see complete()
   std::int64_t diffusion_steps = 0;  ///< 0: see complete()
   std::string classes, output, npz, vae, precision = "f32";

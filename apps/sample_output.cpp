@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "data/figures/generated_pictures.h"
+#include "data/figures/pixel_text.h"
 #include "engine/base/error.h"
 #include "engine/base/files.h"
 #include "engine/base/json.h"
@@ -37,7 +38,56 @@ std::set<std::string> names_in(const fs::path& folder) {
   return names;
 }
 
+/// The name of a class by the settings of its samples, or its number.
+std::string caption_of(const nlohmann::json& settings, std::int64_t label) {
+  const auto names = settings.find("class_names");
+  const bool is_named = names != settings.end() && names->is_array() && label >= 0 &&
+                        label < std::ssize(*names) &&
+                        (*names)[static_cast<std::size_t>(label)].is_string();
+  return is_named ? (*names)[static_cast<std::size_t>(label)].get<std::string>()
+                  : std::to_string(label);
+}
+
+/// The pictures of a folder that its samples.json lists, at most `most`, with their classes below.
+std::vector<Image> captioned_samples(const fs::path& folder, std::size_t most) {
+  constexpr std::int64_t kLeastWidth = 64;
+  const std::string list = read_file(list_in(folder));
+  const nlohmann::json settings = parse_json(list);
+  const std::set<std::string> names = names_in(folder);
+  const std::vector<ListedSample> listed = listed_samples(list).value();
+  std::vector<Image> pictures;
+  for (const ListedSample& sample : listed) {
+    if (pictures.size() == most) break;
+    if (!names.contains(sample.file)) continue;
+    pictures.push_back(captioned(read_image(folder / sample.file),
+                                 caption_of(settings, sample.label), kLeastWidth));
+  }
+  return pictures;
+}
+
 }  // namespace
+
+fs::path scale_folder(const fs::path& folder, double scale) {
+  return folder / ("cfg-" + shortest_text(scale));
+}
+
+fs::path write_guidance_sheet(const fs::path& folder, const std::vector<double>& scales) {
+  constexpr std::size_t kMostColumns = 10;
+  std::vector<Image> sheet;
+  std::int64_t columns = 0;
+  for (const double scale : scales) {
+    const std::vector<Image> row = captioned_samples(scale_folder(folder, scale), kMostColumns);
+    Image head(row.front().height, row.front().width);
+    draw_text(head, head.height / 2 - kLineHeight, 2, "cfg-scale");
+    draw_text(head, head.height / 2, 2, shortest_text(scale));
+    sheet.push_back(std::move(head));
+    sheet.insert(sheet.end(), row.begin(), row.end());
+    columns = std::ssize(row) + 1;
+  }
+  const fs::path file = folder / "guidance.png";
+  write_png(file, picture_grid(sheet, columns));
+  return file;
+}
 
 std::string difference_to_samples_in(const fs::path& folder, const std::string& settings) {
   if (is_there(list_in(folder))) {
@@ -163,14 +213,10 @@ void SampleOutput::finish_folder() {
   const std::string calls = with_calls_of(read_file(list), files_.settings);
   write_file_atomically(list, calls);
   const std::set<std::string> names = names_in(files_.folder);
-  std::vector<Image> grid;
-  std::int64_t present = 0;
   const std::vector<ListedSample> listed = listed_samples(calls).value();
-  for (const ListedSample& sample : listed) {
-    if (!names.contains(sample.file)) continue;
-    ++present;
-    if (grid.size() < kMaxInGrid) grid.push_back(read_image(files_.folder / sample.file));
-  }
+  const std::int64_t present = std::ranges::count_if(
+      listed, [&](const ListedSample& sample) { return names.contains(sample.file); });
+  const std::vector<Image> grid = captioned_samples(files_.folder, kMaxInGrid);
   if (grid.empty()) {  // stopped before the first picture: no trace is left
     std::error_code ignored;
     fs::remove(list, ignored);

@@ -43,8 +43,8 @@ class SampleOutput {
   [[nodiscard]] std::int64_t done() const;
   /// Writes the next pictures, all of one size.
   void add(const std::vector<LabelledPicture>& pictures);
-  /// Writes the grid of the first samples in the folder, of all its calls, and completes the .npz
-  /// file if it has all samples.
+  /// Writes the grid of the first samples, with the names of their classes in the folder, of all
+  /// its calls, and completes the .npz file if it has all samples.
   void finish();
   /// Writes film.png, or NAME-film.png beside NAME.npz: pictures in rows of `columns`, one row per
   /// sample and one column per step.
@@ -67,6 +67,13 @@ class SampleOutput {
   std::vector<bool> in_folder_;   ///< by place
   std::vector<std::string> written_;
 };
+
+/// The folder of the samples of one scale among several.
+[[nodiscard]] std::filesystem::path scale_folder(const std::filesystem::path& folder, double scale);
+/// Writes guidance.png in `folder` and returns its path: a row per scale, of the first samples in
+/// its folder.
+std::filesystem::path write_guidance_sheet(const std::filesystem::path& folder,
+                                           const std::vector<double>& scales);
 
 /// Why samples with these settings do not belong into the folder, as "cfg_scale: 4.0 and 1.5"; ""
 /// if they do: calls of the same settings share a folder, whatever their counts and first indices.

@@ -12,8 +12,9 @@
 namespace fovea {
 namespace {
 
-double share(std::int64_t part, std::int64_t whole) {
-  return whole == 0 ? 0 : 100 * static_cast<double>(part) / static_cast<double>(whole);
+std::optional<double> share(std::int64_t part, std::int64_t whole) {
+  if (whole == 0) return {};
+  return 100 * static_cast<double>(part) / static_cast<double>(whole);
 }
 
 }  // namespace
@@ -30,8 +31,21 @@ ClassReport::ClassReport(std::vector<std::string> classes, std::span<const Predi
   }
 }
 
-double ClassReport::Row::recall() const { return share(correct, images); }
-double ClassReport::Row::precision() const { return share(correct, predicted); }
+std::string share_text(std::optional<double> percent) {
+  return percent ? fixed_text(*percent, 2) : "-";
+}
+
+std::optional<double> ClassReport::Row::recall() const { return share(correct, images); }
+std::optional<double> ClassReport::Row::precision() const { return share(correct, predicted); }
+
+double ClassReport::mean_recall() const {
+  double sum = 0;
+  std::int64_t present = 0;
+  for (const Row& row : rows()) {
+    if (const auto recall = row.recall()) sum += *recall, ++present;
+  }
+  return sum / static_cast<double>(present);
+}
 
 std::vector<ClassReport::Row> ClassReport::rows() const {
   std::vector<Row> rows(matrix_.classes.size());
@@ -57,18 +71,18 @@ std::string ClassReport::table() const {
       {"class", "images", "correct", "recall", "precision", "most often confused with"}};
   for (const Row& row : rows()) {
     cells.push_back({row.name, std::to_string(row.images), std::to_string(row.correct),
-                     fixed_text(row.recall(), 2), fixed_text(row.precision(), 2),
-                     row.confused_with});
+                     share_text(row.recall()), share_text(row.precision()), row.confused_with});
   }
   return text_table(cells, "lrrrrl");
 }
 
 std::string ClassReport::classes_csv() const {
   Csv csv("class,images,correct,recall,precision");
-  for (const Row& row : rows()) {
-    csv.row(row.name, row.images, row.correct, general_text(row.recall(), 6),
-            general_text(row.precision(), 6));
-  }
+  const auto cell = [](std::optional<double> percent) {
+    return percent ? general_text(*percent, 6) : "";
+  };
+  for (const Row& row : rows())
+    csv.row(row.name, row.images, row.correct, cell(row.recall()), cell(row.precision()));
   return csv.text();
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -18,14 +19,17 @@ class ClassReport {
     std::string name;
     std::string confused_with;  ///< most frequent wrong prediction; "" if there is none
     std::int64_t images = 0, correct = 0, predicted = 0;
-    [[nodiscard]] double recall() const;     ///< percent
-    [[nodiscard]] double precision() const;  ///< percent
+    [[nodiscard]] std::optional<double> recall() const;     ///< percent; empty without images
+    [[nodiscard]] std::optional<double> precision() const;  ///< percent; empty if never predicted
   };
 
   /// Throws if a label or prediction is not one of the classes.
   ClassReport(std::vector<std::string> classes, std::span<const Prediction> predictions);
 
   [[nodiscard]] std::vector<Row> rows() const;
+  /// Percent: the mean recall of the classes that have images, which counts rare ones as much as
+  /// others; NaN without images.
+  [[nodiscard]] double mean_recall() const;
   [[nodiscard]] const ConfusionMatrix& matrix() const { return matrix_; }
   /// One row per class: images, correct, recall, precision, and the class it is confused with.
   [[nodiscard]] std::string table() const;
@@ -42,5 +46,8 @@ class ClassReport {
  private:
   ConfusionMatrix matrix_;
 };
+
+/// A percentage for a table: "75.00", or "-" if there is none.
+[[nodiscard]] std::string share_text(std::optional<double> percent);
 
 }  // namespace fovea

@@ -34,8 +34,7 @@ void add_class_table(Html& html, const std::vector<ClassReport::Row>& classes) {
   std::vector<std::vector<std::string>> rows;
   for (const ClassReport::Row& row : classes) {
     rows.push_back({row.name, std::to_string(row.images), std::to_string(row.correct),
-                    fixed_text(row.recall(), 2), fixed_text(row.precision(), 2),
-                    row.confused_with});
+                    share_text(row.recall()), share_text(row.precision()), row.confused_with});
   }
   html.table(
       {"class", "images", "correct", "recall, %", "precision, %", "most often confused with"},
@@ -54,8 +53,9 @@ void add_classes(Html& html, const EvaluatedModel& model) {
     html.image("image/png", encode_png(image_of_confusion(report.matrix())), said);
   }
   if (rows.size() > kManyClasses) {
+    const auto rank = [](const auto& row) { return row.recall().value_or(HUGE_VAL); };
     std::stable_sort(rows.begin(), rows.end(),
-                     [](const auto& a, const auto& b) { return a.recall() < b.recall(); });
+                     [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
     const auto details = html.inside("details");
     html.element("summary", "All classes, lowest recall first");
     add_class_table(html, rows);
@@ -88,10 +88,12 @@ void add_mistakes(Html& html, const std::vector<Mistake>& mistakes) {
 
 std::vector<std::pair<std::string, std::string>> scores_of(const EvaluatedModel& model) {
   const Metrics& metrics = model.result.metrics;
-  return {{"top-1", percent_text(metrics.top1())},
-          {"top-5", percent_text(metrics.top5())},
-          {"loss", fixed_text(metrics.loss(), 4)},
-          {"calibration error", percent_text(model.calibration().expected_error())}};
+  std::vector<std::pair<std::string, std::string>> scores{{"top-1", percent_text(metrics.top1())}};
+  if (model.has_top5()) scores.emplace_back("top-5", percent_text(metrics.top5()));
+  scores.emplace_back("mean recall", percent_text(model.class_report().mean_recall()));
+  scores.emplace_back("loss", fixed_text(metrics.loss(), 4));
+  scores.emplace_back("calibration error", percent_text(model.calibration().expected_error()));
+  return scores;
 }
 
 std::vector<Section> sections_of(const EvaluatedModel& model,

@@ -59,8 +59,9 @@ Series series_of(const RunGroup& group, const std::string& column) {
 /// The values of a measure at the epoch that the table shows, of the runs that have it.
 std::vector<double> shown_values(const RunGroup& group, const Measure& measure, ShownEpoch shown) {
   std::vector<double> values;
+  const std::int64_t last = group.evaluated_epochs() - 1;
   for (const LoggedRun& run : group.runs) {
-    const std::int64_t epoch = shown == ShownEpoch::best ? run.best_epoch() : group.epochs() - 1;
+    const std::int64_t epoch = shown == ShownEpoch::best ? run.best_epoch() : last;
     if (epoch < 0) continue;
     if (const auto value = run.value(column_of(measure), epoch)) values.push_back(*value);
   }
@@ -69,7 +70,7 @@ std::vector<double> shown_values(const RunGroup& group, const Measure& measure, 
 
 /// The number of epochs or, of each run, its best one, counted from 1 as the console does.
 std::string epochs_text(const RunGroup& group, ShownEpoch shown) {
-  if (shown == ShownEpoch::last) return std::to_string(group.epochs());
+  if (shown == ShownEpoch::last) return std::to_string(group.evaluated_epochs());
   std::vector<std::string> epochs;
   for (const LoggedRun& run : group.runs) {
     const std::int64_t best = run.best_epoch();
@@ -138,6 +139,17 @@ std::int64_t RunGroup::epochs() const {
   return static_cast<std::int64_t>(common);
 }
 
+std::int64_t RunGroup::evaluated_epochs() const {
+  const auto is_evaluated = [](const LoggedRun& run, std::int64_t epoch) {
+    return !run.rows[static_cast<std::size_t>(epoch)].eval.empty();
+  };
+  for (std::int64_t epoch = epochs() - 1; epoch >= 0; --epoch) {
+    const auto in = [&](const LoggedRun& run) { return is_evaluated(run, epoch); };
+    if (std::ranges::all_of(runs, in)) return epoch + 1;
+  }
+  return epochs();
+}
+
 std::vector<double> RunGroup::values(const std::string& column, std::int64_t epoch) const {
   std::vector<double> values;
   for (const LoggedRun& run : runs) {
@@ -166,6 +178,7 @@ std::string comparison_table(const RunComparison& comparison) {
   const Measure& best = task.best_measure();
   std::vector<Measure> others = task.measures;
   others.erase(others.begin() + static_cast<std::ptrdiff_t>(task.best));
+  std::erase_if(others, [](const Measure& measure) { return measure.is_trivial; });
   const bool is_best = comparison.shown == ShownEpoch::best;
   std::string header = std::string("| run | seeds | ") + (is_best ? "best epoch" : "epochs") +
                        " | " + title_of(best, ", %") + " | lowest | highest |";
@@ -196,8 +209,8 @@ std::string shown_epoch_text(const RunComparison& comparison) {
   if (comparison.shown == ShownEpoch::best) {
     return "Scores of each run's best epoch by " + best + ", whose weights evaluate takes.";
   }
-  return "Scores after the last epoch that all runs of a row have, not the best one (--epoch "
-         "best).";
+  return "Scores after the last evaluated epoch that all runs of a row have, not the best one "
+         "(--epoch best).";
 }
 
 std::string comparison_csv(const RunComparison& comparison) {

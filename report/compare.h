@@ -32,13 +32,15 @@ struct RunGroup {
 
   /// Number of epochs completed by all runs.
   [[nodiscard]] std::int64_t epochs() const;
+  /// Number of epochs up to the last one after which all runs were evaluated; epochs() without one.
+  [[nodiscard]] std::int64_t evaluated_epochs() const;
   /// LoggedRun::value() of each run that has the value.
   [[nodiscard]] std::vector<double> values(const std::string& column, std::int64_t epoch) const;
 };
 
 /// The epoch whose scores a table shows.
 enum class ShownEpoch {
-  last,  ///< the last one that all runs of a group have
+  last,  ///< the last one after which all runs of a group were evaluated
   best,  ///< of each run, its best one
 };
 template <>

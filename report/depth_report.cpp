@@ -2,6 +2,7 @@
 #include "report/depth_report.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -79,23 +80,52 @@ std::string text_of(const ProtocolLine& line) {
   return line.name + ": " + line.description + "; " + counted + "\n";
 }
 
-}  // namespace
+constexpr std::array<const char*, 7> kTitles{"RMSE", "per img", "AbsRel", "log10",
+                                             "d1 %", "d2 %",    "d3 %"};
 
-std::string depth_table(std::span<const EvaluatedDepth> models) {
-  std::vector<std::vector<std::string>> rows{{"checkpoint", "protocol", "size", "images", "RMSE",
-                                              "per img", "AbsRel", "log10", "d1 %", "d2 %",
-                                              "d3 %"}};
+/// The measure as in the tables; those from kDelta1 on are percentages.
+std::string cell_of(const DepthMeasures& measures, std::size_t i) {
+  return i >= kDelta1 ? shown(100 * measures[i], 2) : shown(measures[i], 4);
+}
+
+std::string rows_of(std::span<const EvaluatedDepth> models) {
+  std::vector<std::vector<std::string>> rows{{"checkpoint", "protocol", "size", "images"}};
+  rows[0].insert(rows[0].end(), kTitles.begin(), kTitles.end());
   for_each_row(models, [&](const ProtocolRow& row) {
     std::vector<std::string>& cells = rows.emplace_back(
         std::vector{name_in_table(row), to_text(row.protocol, row.of.limit), to_string(row.of.size),
                     std::to_string(row.of.results.pass.samples)});
     const DepthMeasures measures = row.sums.measures();
-    for (std::size_t i = 0; i < measures.size(); ++i) {
-      const bool is_share = i >= kDelta1;
-      cells.push_back(is_share ? shown(100 * measures[i], 2) : shown(measures[i], 4));
-    }
+    for (std::size_t i = 0; i < measures.size(); ++i) cells.push_back(cell_of(measures, i));
   });
-  std::string text = text_table(rows, "ll");
+  return text_table(rows, "ll");
+}
+
+/// One model: for each protocol a line per measure, beside those of the constant predictions.
+std::string lists_of(const EvaluatedDepth& m) {
+  std::string text = text_table({{"checkpoint", m.checkpoint},
+                                 {"size", to_string(m.size)},
+                                 {"images", std::to_string(m.results.pass.samples)}},
+                                "ll");
+  for (std::size_t p = 0; p < m.protocols.size(); ++p) {
+    const DepthComparison& sums = m.results.protocols[p];
+    const std::array<DepthMeasures, 3> columns{sums.model.measures(), sums.median.measures(),
+                                               sums.mean.measures()};
+    std::vector<std::vector<std::string>> rows{
+        {to_text(m.protocols[p], m.limit), "model", "train median", "per-pixel mean"}};
+    for (std::size_t i = 0; i < kTitles.size(); ++i) {
+      rows.push_back({kTitles[i]});
+      for (const DepthMeasures& measures : columns) rows.back().push_back(cell_of(measures, i));
+    }
+    text += "\n" + text_table(rows);
+  }
+  return text + "\n";
+}
+
+}  // namespace
+
+std::string depth_table(std::span<const EvaluatedDepth> models) {
+  std::string text = models.size() == 1 ? lists_of(models.front()) : rows_of(models);
   for (const ProtocolLine& line : protocol_lines(models)) text += text_of(line);
   return text;
 }

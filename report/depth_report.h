@@ -21,8 +21,8 @@ struct EvaluatedDepth {
 };
 
 /// Table for a terminal: for each checkpoint and protocol a row with all measures, and those of the
-/// train median and of the per-pixel mean below it; then a line about each protocol with the share
-/// of pixels that count. "-": no pixel counts.
+/// train median and of the per-pixel mean below it, or for one checkpoint a column each; then a
+/// line about each protocol with the share of pixels that count. "-": no pixel counts.
 [[nodiscard]] std::string depth_table(std::span<const EvaluatedDepth> models);
 /// CSV, one row per row of the table; shares are in [0, 1], what cannot be measured is empty.
 [[nodiscard]] std::string depth_csv(std::span<const EvaluatedDepth> models);

@@ -96,7 +96,7 @@ std::string categories_csv(const EvaluatedDetector& detector) {
 
 }  // namespace
 
-std::string category_table(const EvaluatedDetector& detector) {
+std::vector<std::vector<std::string>> category_rows(const EvaluatedDetector& detector) {
   std::vector<std::vector<std::string>> rows{
       {"class", "objects", "AP", "AP50", "AP75", "small", "medium", "large", "AR"}};
   for (const CategoryPrecision* c : found_in(detector)) {
@@ -104,7 +104,11 @@ std::string category_table(const EvaluatedDetector& detector) {
         rows.emplace_back(std::vector{name_of_category(detector, *c), std::to_string(c->objects)});
     for (const double number : row_of(*c)) row.push_back(shown(number));
   }
-  return text_table(rows);
+  return rows;
+}
+
+std::string category_table(const EvaluatedDetector& detector) {
+  return text_table(category_rows(detector));
 }
 
 std::string detector_table(std::span<const EvaluatedDetector> detectors) {
@@ -117,7 +121,7 @@ std::string detector_table(std::span<const EvaluatedDetector> detectors) {
     for (const double number : d.precision.numbers) row.push_back(shown(number));
     row.push_back(fixed_text(per_second(d.pass), 0));
   }
-  return text_table(rows);
+  return table_or_list(rows);
 }
 
 std::string detector_csv(std::span<const EvaluatedDetector> detectors) {

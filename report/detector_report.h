@@ -21,11 +21,14 @@ struct EvaluatedDetector {
   EvaluationPass pass{};
 };
 
-/// Table for a terminal: one row per category with objects: objects, AP, AP50, AP75, AP of small,
+/// Titles, and one row per category with objects: objects, AP, AP50, AP75, AP of small,
 /// medium and large objects, AR. "-": there are no objects of that size.
+[[nodiscard]] std::vector<std::vector<std::string>> category_rows(
+    const EvaluatedDetector& detector);
+/// They as a table for a terminal.
 [[nodiscard]] std::string category_table(const EvaluatedDetector& detector);
 /// Table for a terminal, one row per checkpoint: images, loss, the twelve numbers, images per
-/// second.
+/// second. One checkpoint: a list.
 [[nodiscard]] std::string detector_table(std::span<const EvaluatedDetector> detectors);
 /// The same values as CSV; numbers without objects are -1.
 [[nodiscard]] std::string detector_csv(std::span<const EvaluatedDetector> detectors);

@@ -1,6 +1,7 @@
 // Tables and files of evaluations.
 #include "report/evaluations.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "engine/base/csv.h"
@@ -38,6 +39,8 @@ json json_of(const ClassReport& report) {
   return rows;
 }
 
+json json_of(std::optional<double> value) { return value ? json(*value) : json(); }
+
 json json_of(const std::vector<BrokenImage>& broken) {
   json messages = json::array();
   for (const BrokenImage& image : broken) messages.push_back(image.message);
@@ -63,8 +66,8 @@ json json_of(const EvaluatedModel& m) {
                        {"in_data", names[classes.size()]},
                        {"images", row.images},
                        {"correct", row.correct},
-                       {"recall", row.recall()},
-                       {"precision", row.precision()}});
+                       {"recall", json_of(row.recall())},
+                       {"precision", json_of(row.precision())}});
   }
   return {{"checkpoint", m.checkpoint},
           {"model", m.model},
@@ -76,6 +79,7 @@ json json_of(const EvaluatedModel& m) {
           {"loss", metrics.loss()},
           {"top1", metrics.top1()},
           {"top5", metrics.top5()},
+          {"mean_recall", report.mean_recall()},
           {"ece", calibration.expected_error()},
           {"mce", calibration.maximum_error()},
           {"overconfidence", calibration.overconfidence()},
@@ -95,30 +99,37 @@ json json_of(const EvaluatedModel& m) {
 ClassReport EvaluatedModel::class_report() const { return {classes, result.predictions}; }
 
 std::string evaluation_table(std::span<const EvaluatedModel> models) {
-  std::vector<std::vector<std::string>> rows{
-      {"checkpoint", "size", "images", "loss", "top-1", "top-5", "ECE", "img/s", "classes"}};
+  const bool has_top5 = std::ranges::any_of(models, &EvaluatedModel::has_top5);
+  std::vector<std::vector<std::string>> rows{{"checkpoint", "size", "images", "loss", "top-1"}};
+  if (has_top5) rows[0].emplace_back("top-5");
+  for (const char* title : {"mean recall", "ECE", "img/s", "classes"}) rows[0].emplace_back(title);
   for (const EvaluatedModel& m : models) {
     const Metrics& metrics = m.result.metrics;
-    rows.push_back({m.checkpoint, to_string(m.size), std::to_string(metrics.samples),
-                    fixed_text(metrics.loss(), 4), fixed_text(metrics.top1(), 2),
-                    fixed_text(metrics.top5(), 2), fixed_text(m.calibration().expected_error(), 2),
-                    fixed_text(images_per_second(m.result), 0), m.match.text()});
+    std::vector<std::string>& row = rows.emplace_back(
+        std::vector{m.checkpoint, to_string(m.size), std::to_string(metrics.samples),
+                    fixed_text(metrics.loss(), 4), fixed_text(metrics.top1(), 2)});
+    if (has_top5) row.push_back(m.has_top5() ? fixed_text(metrics.top5(), 2) : "-");
+    row.insert(row.end(), {fixed_text(m.class_report().mean_recall(), 2),
+                           fixed_text(m.calibration().expected_error(), 2),
+                           fixed_text(images_per_second(m.result), 0), m.match.text()});
   }
-  return text_table(rows, "lrrrrrrrl");
+  return table_or_list(rows, has_top5 ? "lrrrrrrrrl" : "lrrrrrrrl");
 }
 
 std::string evaluation_csv(std::span<const EvaluatedModel> models) {
   Csv csv(
-      "checkpoint,model,dataset,height,width,crop_pct,images,bad_images,loss,top1,top5,ece,mce,"
+      "checkpoint,model,dataset,height,width,crop_pct,images,bad_images,loss,top1,top5,mean_recall,"
+      "ece,mce,"
       "overconfidence,seconds,img_s,classes,classes_of_model,matched_by");
   for (const EvaluatedModel& m : models) {
     const Metrics& metrics = m.result.metrics;
     const Calibration calibration = m.calibration();
     csv.row(m.checkpoint, m.model, m.dataset, m.size.height, m.size.width, m.crop_pct,
             metrics.samples, m.result.pass.bad_images.size(), metrics.loss(), metrics.top1(),
-            metrics.top5(), calibration.expected_error(), calibration.maximum_error(),
-            calibration.overconfidence(), m.result.pass.seconds, images_per_second(m.result),
-            m.match.labels.size(), m.match.model_classes, name_of(m.match.by));
+            metrics.top5(), m.class_report().mean_recall(), calibration.expected_error(),
+            calibration.maximum_error(), calibration.overconfidence(), m.result.pass.seconds,
+            images_per_second(m.result), m.match.labels.size(), m.match.model_classes,
+            name_of(m.match.by));
   }
   return csv.text();
 }

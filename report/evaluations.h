@@ -12,6 +12,7 @@
 #include "data/geometry/evaluation_transform.h"
 #include "report/calibration.h"
 #include "report/class_report.h"
+#include "train/tasks/classification.h"
 #include "train/tasks/classifier_evaluation.h"
 
 namespace fovea {
@@ -28,10 +29,13 @@ struct EvaluatedModel {
 
   [[nodiscard]] Calibration calibration() const { return Calibration(result.predictions); }
   [[nodiscard]] ClassReport class_report() const;
+  /// Whether top-5 says anything: there are more than five classes.
+  [[nodiscard]] bool has_top5() const { return std::ssize(classes) > kTrivialTop5; }
 };
 
-/// Table for a terminal: checkpoint, size, images, loss, top-1, top-5, ECE, images per second, the
-/// number of the model's classes in the data set, and how the classes were matched.
+/// Table for a terminal: checkpoint, size, images, loss, top-1, top-5 if any model has more than
+/// five classes, mean recall, ECE, images per second, the number of the model's classes in the data
+/// set, and how the classes were matched. One model: a list.
 [[nodiscard]] std::string evaluation_table(std::span<const EvaluatedModel> models);
 /// CSV with more columns, one row per model; percentages are numbers.
 [[nodiscard]] std::string evaluation_csv(std::span<const EvaluatedModel> models);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "data/figures/colormap.h"
 #include "data/figures/plot.h"
 #include "engine/base/text.h"
 #include "report/page_style.h"
@@ -36,6 +37,7 @@ void add_best_scores(Html& html, const RunPage& page) {
   for (const EpochRow& row : page.epochs) {
     if (best.empty() || row.epoch != best.front()) continue;
     for (std::size_t i = 0; i < row.eval.size(); ++i) {
+      if (page.task.measures[i].is_trivial) continue;
       add_tile(html, "held-out " + page.task.measures[i].title,
                page.task.measures[i].text(row.eval[i]));
     }
@@ -75,6 +77,7 @@ std::vector<std::string> epoch_heads(const TaskInfo& task) {
   std::vector<std::string> heads{"epoch", "training loss"};
   for (const std::string& part : task.loss_parts) heads.push_back("loss from " + part);
   for (const Measure& m : task.measures) {
+    if (m.is_trivial) continue;
     heads.push_back(m.is_percent ? m.title + ", %" : "held-out " + m.title);
   }
   const Measure& best = task.best_measure();
@@ -90,7 +93,7 @@ std::vector<std::string> epoch_cells(const TaskInfo& task, const EpochRow& row) 
     cells.push_back(cell_of(row.train_parts, i, 4));
   }
   for (std::size_t i = 0; i < task.measures.size(); ++i) {
-    cells.push_back(cell_of(row.eval, i, digits(i)));
+    if (!task.measures[i].is_trivial) cells.push_back(cell_of(row.eval, i, digits(i)));
   }
   cells.push_back(cell_of(row.ema, task.best, digits(task.best)));
   cells.insert(cells.end(),
@@ -106,14 +109,23 @@ void add_epoch_table(Html& html, const RunPage& page) {
   html.table(epoch_heads(page.task), rows);
 }
 
+/// A sheet of small pictures, enlarged by a whole number to at most the width of the page, where it
+/// is shown pixel by pixel; a wider one scrolls.
+void add_sheet(Html& html, const Image& sheet, std::string_view alternative, bool small) {
+  constexpr std::int64_t kPageWidth = 1000;
+  const std::int64_t factor = small ? std::max<std::int64_t>(1, kPageWidth / sheet.width) : 1;
+  const auto figure = html.inside("div", {{"class", "figure"}});
+  html.image("image/png", encode_png(factor == 1 ? sheet : enlarged(sheet, factor)), alternative,
+             {{"class", small ? "sheet pixels" : "sheet"}});
+}
+
 void add_picture(Html& html, const RunPage& page) {
   const std::string said =
       concat(page.task.picture_shows, " after epoch ", page.picture_epoch + 1, ".");
   const PageSection section(html, "pictures", page.task.pictures);
   html.element("p", said + " Images of other epochs are in the run's pictures folder.",
                {{"class", "text"}});
-  const auto figure = html.inside("div", {{"class", "figure"}});
-  html.image("image/png", encode_png(page.picture), said, {{"class", "sheet pixels"}});
+  add_sheet(html, page.picture, said, /*small=*/true);
 }
 
 void add_curves(Html& html, const RunPage& page) {
@@ -129,7 +141,7 @@ void add_curves(Html& html, const RunPage& page) {
     const Measure& measure = page.task.best_measure();
     said += ", held-out " + measure.title + " " + measure.text(page.task.best_score(last.eval));
   }
-  html.figure(svg_of_charts(log_charts(page.task, page.epochs)), said + ".");
+  html.figure(svg_of_charts(log_charts(page.task, page.epochs), kChartsInRow), said + ".");
   add_epoch_table(html, page);
 }
 
@@ -137,10 +149,8 @@ void add_samples(Html& html, const RunPage& page) {
   const PageSection section(html, "samples", "Training images");
   html.element("p", page.samples_note, {{"class", page.samples.height > 0 ? "text" : "note"}});
   if (page.samples.height == 0) return;
-  const bool small = page.sample_side <= kMaxPixelSide;
-  const auto figure = html.inside("div", {{"class", "figure"}});
-  html.image("image/png", encode_png(page.samples), "Training images after augmentation, in rows",
-             {{"class", small ? "sheet pixels" : "sheet"}});
+  add_sheet(html, page.samples, "Training images after augmentation, in rows",
+            page.sample_side <= kMaxPixelSide);
 }
 
 /// Adds one table per group; in `page.settings` the settings of a group are consecutive.

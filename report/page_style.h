@@ -47,6 +47,7 @@ section {
   text-align: center; margin: 8px 0 16px; }
 .figure img { max-width: 100%; height: auto; }
 .figure img.sheet { width: 100%; max-width: 1000px; }
+.figure img.pixels { width: auto; max-width: none; }
 .pixels { image-rendering: pixelated; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; font-size: 0.92rem; }

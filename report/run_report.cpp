@@ -5,19 +5,23 @@
 #include <memory>
 
 #include "data/classes/class_match.h"
-#include "data/figures/contact_sheet.h"
+#include "data/sources/boxes/detection_check.h"
 #include "engine/base/files.h"
 #include "engine/base/text.h"
 #include "models/checkpoints/pretrained.h"
 #include "models/classifier.h"
 #include "models/model_as.h"
 #include "report/classifier_sections.h"
+#include "report/detector_sections.h"
 #include "report/page.h"
 #include "train/loop/evaluation_pass.h"
+#include "train/loop/shown_batch.h"
 #include "train/run/weights_info.h"
 #include "train/start/latent_training.h"
 #include "train/start/setup.h"
 #include "train/start/tasks.h"
+#include "train/tasks/classification.h"
+#include "train/tasks/detection.h"
 
 namespace fovea {
 namespace {
@@ -74,6 +78,7 @@ void load_model_of(Run& run, RunPage& page) {
   run.model = load_model(weights, {DType::f32, run.config.run.device});
   run.info = read_weights_info(weights);
   const ModelInfo& model = run.model->info();
+  if (page.task.has_class_report) mark_trivial(page.task, model.num_classes);
   page.facts.emplace_back(
       "model",
       model.name + ", " + std::to_string(run.model->store().parameter_count()) + " parameters");
@@ -106,6 +111,29 @@ EvaluatedImages evaluate_classifier(Run& run, const std::shared_ptr<const Datase
   return {evaluated.result.pass.samples, evaluation_transform(*run.model, how).size};
 }
 
+void add_scores(const Scores& scores, RunPage& page) {
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    const Measure& measure = page.task.measures.at(i);
+    page.scores.emplace_back(measure.title, measure.text(scores[i]));
+  }
+}
+
+/// Adds a detector's scores and sections.
+EvaluatedImages evaluate_detector(Run& run, const std::shared_ptr<const Dataset>& test,
+                                  const EvaluateOptions& how, RunPage& page) {
+  const auto images = require_boxes(test, "report");
+  const FoundObjects found =
+      find_objects(model_as<Detector>(*run.model), test, how,
+                   [&](std::int64_t index) { return images->stored_size(index); });
+  require_whole(found.pass);
+  EvaluatedDetector detector;
+  detector.classes = images->class_names();
+  detector.precision = precision_of(found, test);
+  add_scores(detection_scores(found.loss, detector.precision), page);
+  page.details = sections_of(detector);
+  return {found.pass.samples, evaluation_transform(*run.model, how).size};
+}
+
 /// Adds the scores of any other task.
 EvaluatedImages evaluate_task(Run& run, const std::shared_ptr<const Dataset>& test,
                               const EvaluateOptions& how, RunPage& page) {
@@ -117,11 +145,7 @@ EvaluatedImages evaluate_task(Run& run, const std::shared_ptr<const Dataset>& te
   }
   const EvaluationResult evaluated = task->evaluate(test, how);
   require_whole(evaluated.pass);
-  const Scores scores = task->scores(evaluated);
-  for (std::size_t i = 0; i < scores.size(); ++i) {
-    const Measure& measure = page.task.measures.at(i);
-    page.scores.emplace_back(measure.title, measure.text(scores[i]));
-  }
+  add_scores(task->scores(evaluated), page);
   return {evaluated.pass.samples, task->image_size(*run.model)};
 }
 
@@ -133,9 +157,10 @@ void evaluate_model_of(Run& run, RunPage& page) {
   how.on_batch = [&](std::int64_t done) {
     return !run.options.on_progress || run.options.on_progress(done, test->size());
   };
-  const EvaluatedImages images = page.task.has_class_report
-                                     ? evaluate_classifier(run, test, how, page)
-                                     : evaluate_task(run, test, how, page);
+  const auto evaluate = page.task.has_class_report                      ? evaluate_classifier
+                        : run.model->info().task == TaskKind::detection ? evaluate_detector
+                                                                        : evaluate_task;
+  const EvaluatedImages images = evaluate(run, test, how, page);
   page.facts.emplace_back("evaluated on",
                           concat(images.count, " images of ", run.config.data.name, " at ",
                                  images.size.height, " x ", images.size.width));
@@ -144,7 +169,8 @@ void evaluate_model_of(Run& run, RunPage& page) {
 /// Adds the picture of the last epoch that has one.
 void add_picture(const RunPaths& paths, RunPage& page) {
   for (const EpochRow& row : page.epochs) {
-    const fs::path file = paths.epoch_picture(row.epoch);
+    fs::path file = paths.epoch_picture(row.epoch);
+    if (!fs::exists(file)) file = paths.former_epoch_picture(row.epoch);
     if (!fs::exists(file)) continue;
     page.picture = read_image(file);
     page.picture_epoch = row.epoch;
@@ -169,7 +195,7 @@ void add_samples(const Run& run, RunPage& page) {
   if (!task->info().prepared.empty()) page.samples_note += " and " + task->info().prepared;
   if (loading.rows.splits > 1) page.samples_note += ", the splits of each image in a row";
   page.samples_note += ".";
-  page.samples = contact_sheet(batch.images, config.run.normalization);
+  page.samples = batch_sheet(shown_batch(*task, batch, *train), config.run.normalization);
   page.sample_side = batch.images.size(2);
 }
 

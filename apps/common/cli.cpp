@@ -3,9 +3,11 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "apps/common/app.h"
+#include "apps/common/help_format.h"
 #include "apps/common/version.h"
 
 namespace fovea {
@@ -35,6 +37,17 @@ CLI::Option* add_field(CLI::App& app, const Field& field) {
   if (!value.empty()) option->default_str(value);
   return option;
 }
+
+class HelpFormat : public CLI::Formatter {
+ public:
+  [[nodiscard]] std::string make_option(const CLI::Option* option, bool positional) const override {
+    return help_entry(make_option_name(option, positional) + make_option_opts(option),
+                      make_option_desc(option));
+  }
+  [[nodiscard]] std::string make_description(const CLI::App* app) const override {
+    return help_lines(CLI::Formatter::make_description(app));
+  }
+};
 
 /// Normalises a word: --batch_size=4 and -b=4 become --batch-size=4; values are unchanged.
 std::string normalised(const std::string& word, const Fields& fields) {
@@ -77,7 +90,7 @@ void refuse_rest(std::vector<std::string> rest, const CommandSpec& spec) {
 CommandLine parse_command_line(int argc, char** argv, const CommandSpec& spec) {
   CLI::App app(spec.description, spec.name);
   app.allow_extras();
-  app.get_formatter()->column_width(34);
+  app.formatter(std::make_shared<HelpFormat>());
   app.set_version_flag("--version", version_text);
   std::string pattern;
   CLI::Option* listing = nullptr;

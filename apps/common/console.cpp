@@ -7,6 +7,7 @@
 
 #include "data/loading/sampler.h"
 #include "engine/base/text.h"
+#include "engine/base/wrap.h"
 #include "engine/cpu_isa.h"
 #include "engine/parallel.h"
 #include "train/run/run_log.h"
@@ -107,14 +108,15 @@ std::string best_text(const TaskInfo& task, const BestEpoch& best) {
                 best.epoch + 1);
 }
 
-std::string scores_text(const TaskInfo& task, const Scores& scores) {
-  std::string text;
+std::vector<std::string> score_texts(const TaskInfo& task, const Scores& scores) {
+  std::vector<std::string> texts;
   for (std::size_t i = 0; i < scores.size(); ++i) {
     const Measure& measure = task.measures.at(i);
-    if (measure.is_detail) continue;
-    text += "  " + (measure.is_loss ? "test loss" : measure.title) + " " + measure.text(scores[i]);
+    if (measure.is_detail || measure.is_trivial) continue;
+    const std::string name = measure.is_loss ? "test loss" : measure.title;
+    texts.push_back("  " + name + " " + measure.text(scores[i]));
   }
-  return text;
+  return texts;
 }
 
 void Console::introduce(const ResolvedRun& run, Trainer& trainer) {
@@ -157,30 +159,40 @@ void Console::step(const EpochPosition& at) {
 }
 
 void Console::evaluation(std::int64_t done, std::int64_t total) {
+  show_images("evaluating", done, total);
+}
+
+void Console::report(std::int64_t done, std::int64_t total) { show_images("report", done, total); }
+
+void Console::show_images(const char* label, std::int64_t done, std::int64_t total) {
   ProgressState state;
-  state.label = "evaluating";
+  state.label = label;
   state.done = done;
   state.total = total;
   line_.update(state);
 }
 
+std::string epoch_text(const TaskInfo& task, const EpochRow& row, const EpochsOfRun& run) {
+  std::vector<std::string> parts{concat("epoch ", row.epoch + 1, "/", run.count),
+                                 "  train loss " + loss_text(row.train_loss, 4)};
+  if (row.eval.empty()) parts.emplace_back("  not evaluated");
+  for (std::string& score : score_texts(task, row.eval)) parts.push_back(std::move(score));
+  if (!row.ema.empty()) {
+    const Measure& measure = task.best_measure();
+    parts.push_back("  EMA " + measure.title + " " + measure.text(task.best_score(row.ema)));
+  }
+  parts.push_back("  " + fixed_text(row.img_s, 0) + " img/s");
+  if (row.mfu) parts.back() += " (" + fixed_text(100 * *row.mfu, 0) + " % MFU)";
+  parts.push_back("  " + format_duration(row.seconds));
+  if (run.left_seconds > 0) parts.push_back("  left " + format_duration(run.left_seconds));
+  return wrapped(parts, 2) + "\n  " + shares_of(row.time);
+}
+
 void Console::epoch(const EpochRow& row, const Progress& progress) {
   seconds_ += row.seconds;
   epoch_seconds_ = row.seconds;
-  std::ostringstream text;
-  text << "epoch " << row.epoch + 1 << "/" << epochs_ << "  train loss "
-       << loss_text(row.train_loss, 4) << scores_text(task_, row.eval);
-  if (!row.ema.empty()) {
-    text << "  EMA " << task_.best_measure().title << " "
-         << task_.best_measure().text(task_.best_score(row.ema));
-  }
-  text << "  " << fixed_text(row.img_s, 0) << " img/s";
-  if (row.mfu) text << " (" << fixed_text(100 * *row.mfu, 0) << " % MFU)";
-  text << "  " << format_duration(row.seconds);
   const auto left = static_cast<double>(epochs_ - progress.finished_epochs);
-  if (left > 0) text << "  left " << format_duration(left * epoch_seconds_);
-  text << "\n  " << shares_of(row.time);
-  print(text.str());
+  print(epoch_text(task_, row, {epochs_, left * epoch_seconds_}));
   if (row.time.data_bound()) {
     print("note: data loading is the bottleneck: training waited for images " +
           fixed_text(100 * row.time.stages.wait / row.time.seconds, 0) +

@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "apps/common/progress_line.h"
 #include "train/loop/trainer.h"
@@ -19,8 +20,17 @@ struct ConsoleText {
   bool redraws = false;  ///< it shows what follows a carriage return over the line
 };
 
-/// Formats scores: "  test loss 0.1234  top-1 93.75 %".
-[[nodiscard]] std::string scores_text(const TaskInfo& task, const Scores& scores);
+/// Scores for a line: "  test loss 0.1234", "  top-1 93.75 %".
+[[nodiscard]] std::vector<std::string> score_texts(const TaskInfo& task, const Scores& scores);
+
+/// What a line of an epoch says about all of them.
+struct EpochsOfRun {
+  std::int64_t count = 0;
+  double left_seconds = 0;  ///< 0: it is the last
+};
+/// The scores and the speed of an epoch, in lines of at most 80 columns, and where its time went.
+[[nodiscard]] std::string epoch_text(const TaskInfo& task, const EpochRow& row,
+                                     const EpochsOfRun& run);
 
 class Console {
  public:
@@ -35,6 +45,8 @@ class Console {
   void introduce(const ResolvedRun& run, Trainer& trainer);
   void step(const EpochPosition& at);
   void evaluation(std::int64_t done, std::int64_t total);
+  /// The progress of the run's report, which evaluates again.
+  void report(std::int64_t done, std::int64_t total);
   void epoch(const EpochRow& row, const Progress& progress);
   /// Prints the progress, the run's files and the next commands.
   void finish(const RunPaths& paths, const Progress& progress);
@@ -42,6 +54,8 @@ class Console {
   void stopped(const RunPaths& paths, const Progress& progress);
 
  private:
+  void show_images(const char* label, std::int64_t done, std::int64_t total);
+
   std::string program_, cores_;
   ProgressLine line_;
   TaskInfo task_;

@@ -77,8 +77,8 @@ void ShownRun::epoch(const EpochRow& row, const TrainState& state) {
   if (on_epoch) on_epoch(row);
 }
 
-void ShownRun::first_images(const Tensor& images) {
-  if (save_images_) recorder_.first_images(images);
+void ShownRun::first_images(const ShownBatch& batch) {
+  if (save_images_) recorder_.first_images(batch);
 }
 
 bool ShownRun::asks_to_stop() { return heeds_signals && SignalRequest::pending() != 0; }
@@ -155,7 +155,7 @@ void LiveRun::write_report() {
   RunReportOptions options;
   options.images = trainer_.data();
   options.on_progress = [&](std::int64_t done, std::int64_t total) {
-    console_.evaluation(done, total);
+    console_.report(done, total);
     return pending_signal() == 0;
   };
   try {

@@ -60,7 +60,7 @@ class ShownRun : public RunObserver {
   void save(const TrainState& state) override { recorder_.save(state); }
   void stop(const TrainState& state) override { recorder_.stop(state); }
   void notice(const std::string& text) override { console_.print("note: " + text); }
-  void first_images(const Tensor& images) override;
+  void first_images(const ShownBatch& batch) override;
   [[nodiscard]] bool asks_to_stop() override;
 
   std::function<void(const EpochRow& row)> on_epoch{};  ///< called when an epoch is saved

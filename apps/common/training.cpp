@@ -10,6 +10,7 @@
 #include "apps/common/live_run.h"
 #include "apps/common/verification.h"
 #include "engine/base/text.h"
+#include "engine/base/wrap.h"
 #include "engine/comm/local_device.h"
 #include "engine/parallel.h"
 #include "models/registry.h"
@@ -88,7 +89,9 @@ int evaluate_only(const TrainConfig& config, Trainer& trainer, Console& console)
   if (averages) averaged.emplace(trainer.model().store(), found);
   const EvaluationResult result = trainer.evaluate();
   result.pass.require_finite();
-  console.print(scores_text(trainer.task(), trainer.scores(result)).substr(2));
+  std::vector<std::string> scores = score_texts(trainer.task(), trainer.scores(result));
+  scores.front().erase(0, 2);
+  console.print(wrapped(scores, 2));
   return 0;
 }
 

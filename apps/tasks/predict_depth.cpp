@@ -9,6 +9,7 @@
 #include "data/codecs/depth_png.h"
 #include "data/figures/contact_sheet.h"
 #include "data/figures/depth_figure.h"
+#include "data/geometry/transforms.h"
 #include "engine/base/files.h"
 #include "engine/base/lists.h"
 #include "engine/base/text.h"
@@ -42,11 +43,22 @@ Image stored_metres(const DepthMap& map) {
   return image;
 }
 
+/// A map resized to `size`; its depths are interpolated linearly.
+std::vector<double> resized_metres(const DepthMap& map, ImageSize size) {
+  const Image whole = resized(stored_metres(map), size, Filter::bilinear);
+  const float* const values = whole.values<float>(0, 0);
+  return {values, values + size.height * size.width};
+}
+
 class DepthWriter {
  public:
   DepthWriter(const PictureFiles& files, std::vector<std::string> names, const fs::path& folder,
-              const Normalization& normalization)
-      : files_(files), names_(std::move(names)), folder_(folder), normalization_(normalization) {
+              const Normalization& normalization, bool of_picture)
+      : files_(files),
+        names_(std::move(names)),
+        folder_(folder),
+        normalization_(normalization),
+        of_picture_(of_picture) {
     make_folder(folder);
   }
 
@@ -70,22 +82,43 @@ class DepthWriter {
   [[nodiscard]] int failed() const { return failed_; }
 
  private:
-  void write_one(std::int64_t index, const Tensor& image, const DepthMap& map) {
-    const std::string name = names_[static_cast<std::size_t>(index)];
-    const fs::path png = folder_ / (name + "-depth.png"), svg = folder_ / (name + "-depth.svg");
+  void write_one(std::int64_t index, const Tensor& input, const DepthMap& map) {
+    if (!of_picture_) {
+      return write_files(index, contact_sheet(input, normalization_, 1), map);
+    }
+    const Image picture = files_.get(index).image;
+    const std::vector<double> metres = resized_metres(map, picture.size());
+    write_files(index, picture, {metres, picture.size()});
+  }
+  void write_files(std::int64_t index, const Image& picture, const DepthMap& map) {
+    const fs::path stem = folder_ / (names_[static_cast<std::size_t>(index)] + "-depth");
+    const fs::path png = stem.string() + ".png", svg = stem.string() + ".svg",
+                   view = stem.string() + "-view.png";
     write_file_atomically(png, encode_depth_png(stored_metres(map)));
-    write_file_atomically(svg, svg_of_depth(contact_sheet(image, normalization_, 1), map));
+    write_file_atomically(svg, svg_of_depth(picture, map));
+    write_png(view, image_of_depth(picture, map));
     const auto [least, most] = std::minmax_element(map.metres.begin(), map.metres.end());
     std::cout << files_.describe(index) << "\n  " << fixed_text(*least, 2) << " to "
-              << fixed_text(*most, 2) << " m  " << png.string() << "  " << svg.string() << '\n';
+              << fixed_text(*most, 2) << " m\n  " << png.string() << "\n  " << view.string()
+              << "\n  " << svg.string() << '\n';
   }
 
   const PictureFiles& files_;
   std::vector<std::string> names_;
   fs::path folder_;
   Normalization normalization_;
+  bool of_picture_;  ///< maps have the size of the picture
   int failed_ = 0;
 };
+
+/// Throws unless the model sees whole pictures.
+void require_whole_pictures(const LoadedModel& trained) {
+  const EvaluationCrop& crop = trained.info.crop;
+  check_usage(crop.mode == CropMode::squash && crop.crop_pct == 1,
+              "--depth-size picture: the model sees a part of a picture (crop-mode ",
+              name_of(crop.mode), ", crop-pct ", crop.crop_pct,
+              "), expected crop-mode squash with crop-pct 1, or --depth-size model");
+}
 
 }  // namespace
 
@@ -95,7 +128,10 @@ int predict_depths(const PredictRequest& request, LoadedModel& trained,
   const fs::path folder = request.output.empty() ? "predictions" : request.output;
   auto& model = model_as<DepthTransformer>(*trained.model);
   const auto files = std::make_shared<PictureFiles>(pictures.files, trained.info.exif_orientation);
-  DepthWriter writer(*files, output_names(pictures.files), folder, options.normalization);
+  const bool of_picture = request.depth_size == "picture";
+  if (of_picture) require_whole_pictures(trained);
+  DepthWriter writer(*files, output_names(pictures.files), folder, options.normalization,
+                     of_picture);
   const auto write = [&](const EvaluationBatch& batch) {
     const auto read = batch.forward({batch.there.images}, [&](const auto& there) {
       return std::vector{model.forward(there[0], batch.ctx)};

@@ -86,12 +86,12 @@ std::string label_of(const PictureObject& object) {
   return object.name + " " + fixed_text(object.score, 2);
 }
 
-std::string drawing(const Image& picture, const std::vector<PictureObject>& objects) {
+std::vector<ShownBox> boxes_of(const std::vector<PictureObject>& objects) {
   std::vector<ShownBox> boxes;
   for (const PictureObject& o : objects) {
     boxes.push_back({o.x, o.y, o.width, o.height, static_cast<std::size_t>(o.index), label_of(o)});
   }
-  return svg_of_boxes(picture, boxes);
+  return boxes;
 }
 
 json json_of(const PictureObject& object) {
@@ -181,8 +181,10 @@ std::vector<PictureObjects> find_in_pictures(const LoadedModel& trained,
   for (std::size_t i = 0; i < files.size(); ++i) {
     if (!pictures[i].error.empty()) continue;
     const std::string name = distinct_name(files[i].stem().string(), taken);
-    output.write(name + ".svg",
-                 drawing(images->get(static_cast<std::int64_t>(i)).image, pictures[i].objects));
+    const Image picture = images->get(static_cast<std::int64_t>(i)).image;
+    const std::vector<ShownBox> boxes = boxes_of(pictures[i].objects);
+    output.write(name + ".png", encode_png(image_of_boxes(picture, boxes)));
+    output.write(name + ".svg", svg_of_boxes(picture, boxes));
   }
   written.insert(written.end(), output.files().begin(), output.files().end());
   return pictures;

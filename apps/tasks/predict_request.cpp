@@ -33,13 +33,18 @@ Fields fields_of(PredictRequest& r) {
   FieldGroup objects(fields, "Detectors");
   objects.number("threshold", &r.threshold, "minimum score of an object (default: 0.5)", {0, 1});
   objects.add("pictures", &r.pictures,
-              "folder for the pictures with boxes, as SVG (default: predictions)");
+              "folder for the pictures with boxes, as PNG and SVG (default: predictions)");
   objects.add("json", &r.json,
               "write the boxes of all scores to this file, as COCO's results (--format json prints "
               "those shown)");
   objects.add("annotations", &r.annotations,
               "annotation file of COCO's with the pictures' image ids for --json (default: numbers "
               "in the files' names, or 1, 2, ...)");
+  FieldGroup(fields, "Depth models")
+      .choice("depth-size", &r.depth_size,
+              "size of the depth maps: the model's (default), or the picture's, with depths in "
+              "between interpolated",
+              {"model", "picture"});
   add_load_fields(fields, r.load);
   add_orientation_field(fields, *r.load.images);
   return fields;

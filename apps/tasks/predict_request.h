@@ -21,6 +21,7 @@ struct PredictRequest {
   std::int64_t topk = 5, batch_size = 32, workers = 2, threads = 0;
   std::optional<double> threshold{};
   std::string pictures, json, annotations;
+  std::string depth_size;  ///< "model" or "picture"; empty: model
 
   [[nodiscard]] EvaluateOptions options(const LoadedModel& trained) const;
   /// Throws, naming the flag, if one of these files and folders cannot be written.

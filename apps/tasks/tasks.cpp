@@ -25,6 +25,7 @@ const auto kCommands = std::to_array<TaskCommands>({
     {.task = TaskKind::depth,
      .models = "depth models",
      .evaluate_flags = {"protocol"},
+     .predict_flags = {"depth-size"},
      .predicts_folder = true,
      .evaluate = evaluate_depths,
      .predict = predict_depths},

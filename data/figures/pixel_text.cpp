@@ -86,7 +86,7 @@ constexpr std::array<Letter, kLast - kFirst + 1> kLetters{{
     {0x01, 0x01, 0x0D, 0x13, 0x11, 0x11, 0x0F},  // d
     {0x00, 0x00, 0x0E, 0x11, 0x1F, 0x10, 0x0E},  // e
     {0x06, 0x09, 0x08, 0x1C, 0x08, 0x08, 0x08},  // f
-    {0x00, 0x0F, 0x11, 0x11, 0x0F, 0x01, 0x0E},  // g
+    {0x00, 0x00, 0x0F, 0x11, 0x0F, 0x01, 0x0E},  // g
     {0x10, 0x10, 0x16, 0x19, 0x11, 0x11, 0x11},  // h
     {0x04, 0x00, 0x0C, 0x04, 0x04, 0x04, 0x0E},  // i
     {0x02, 0x00, 0x06, 0x02, 0x02, 0x12, 0x0C},  // j
@@ -123,6 +123,14 @@ bool continues(char byte) { return (static_cast<unsigned char>(byte) & 0xC0U) ==
 
 std::int64_t letters_in(std::string_view text) {
   return std::ssize(text) - std::ranges::count_if(text, continues);
+}
+
+/// The first characters of a text, at most `count`.
+std::string_view first_letters(std::string_view text, std::int64_t count) {
+  std::size_t end = 0;
+  for (; end < text.size(); ++end)
+    if (!continues(text[end]) && count-- == 0) break;
+  return text.substr(0, end);
 }
 
 }  // namespace
@@ -164,7 +172,7 @@ Image captioned(const Image& tile, std::string_view text, std::int64_t least_wid
   const Image shown = factor == 1 ? tile : enlarged(tile, factor);
   Image result(shown.height + kLineHeight, shown.width);
   std::copy(shown.pixels.begin(), shown.pixels.end(), result.pixels.begin());
-  draw_text(result, shown.height, 1, text);
+  draw_text(result, shown.height, 1, first_letters(text, (shown.width - 1) / kLetterWidth));
   return result;
 }
 

@@ -27,8 +27,8 @@ void draw_text(Image& picture, std::int64_t top, std::int64_t left, std::string_
 /// The width of a text in pixels.
 [[nodiscard]] std::int64_t text_width(std::string_view text, std::int64_t scale = 1);
 
-/// The tile, enlarged by a whole number to at least `least_width`, above a strip with a text that
-/// is cut to the tile's width.
+/// The tile, enlarged by a whole number to at least `least_width`, above a strip with those first
+/// letters of a text that fit.
 [[nodiscard]] Image captioned(const Image& tile, std::string_view text, std::int64_t least_width);
 
 }  // namespace fovea

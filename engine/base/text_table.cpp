@@ -24,4 +24,12 @@ std::string text_table(const std::vector<std::vector<std::string>>& rows,
   return text;
 }
 
+std::string table_or_list(const std::vector<std::vector<std::string>>& rows,
+                          std::string_view alignment) {
+  if (rows.size() != 2) return text_table(rows, alignment);
+  std::vector<std::vector<std::string>> lines;
+  for (std::size_t i = 0; i < rows[0].size(); ++i) lines.push_back({rows[0][i], rows[1].at(i)});
+  return text_table(lines, "ll");
+}
+
 }  // namespace fovea

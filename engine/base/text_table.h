@@ -13,4 +13,9 @@ namespace fovea {
 [[nodiscard]] std::string text_table(const std::vector<std::vector<std::string>>& rows,
                                      std::string_view alignment = "l");
 
+/// The same, but a single row below the titles becomes a line per column, as it would soon be wider
+/// than a terminal.
+[[nodiscard]] std::string table_or_list(const std::vector<std::vector<std::string>>& rows,
+                                        std::string_view alignment = "l");
+
 }  // namespace fovea

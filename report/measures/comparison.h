@@ -1,5 +1,5 @@
-// A table of measures: the samples between a floor, real against real images, and a ceiling, a
-// Gaussian of pixels.
+// A table of measures: the samples, between real pictures against real ones and a Gaussian of
+// pixels.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace fovea {
 
 /// The measures of one set against the reference; what cannot be computed is empty.
 struct MeasureRow {
-  std::string kind;      ///< "samples", "floor" or "ceiling"
+  std::string kind;      ///< "samples", "real" or "Gaussian"
   std::string pictures;  ///< the set's name
   std::int64_t count = 0, reference_count = 0;
   double frechet = 0;

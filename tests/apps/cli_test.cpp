@@ -4,6 +4,8 @@
 #include <doctest/doctest.h>
 
 #include "apps/common/app.h"
+#include "apps/common/help_format.h"
+#include "engine/base/text.h"
 #include "train/start/tasks.h"
 
 namespace fovea {
@@ -90,7 +92,19 @@ TEST_CASE("--help lists every setting with its default") {
       CHECK(help.text.find("--" + field.name) != std::string::npos);
     }
     CHECK(help.text.find("=128") != std::string::npos);
+    for (const std::string& line : lines_of(help.text)) {
+      CAPTURE(line);
+      CHECK(line.size() <= 80);
+    }
   }
+}
+
+TEST_CASE("an entry of --help: choices are broken after commas, descriptions between words") {
+  const std::string word(40, 'x');
+  CHECK(help_entry("--lr X=0.1", "rate") == "  --lr X=0.1                      rate\n");
+  CHECK(help_entry("--a {" + word + "," + word + "}", word + " " + word) ==
+        "  --a {" + word + ",\n          " + word + "}\n" + std::string(34, ' ') + word + "\n" +
+            std::string(34, ' ') + word + "\n");
 }
 
 TEST_CASE("exit codes: 1 for errors, 2 for wrong usage, 0 for help") {

@@ -133,10 +133,12 @@ TEST_CASE("only objects above the threshold are shown; pictures of one name are 
   std::vector<std::filesystem::path> written;
   const auto all = find_in_pictures(untrained_detector(), files, options, written);
   CHECK(written ==
-        std::vector<std::filesystem::path>{folder / "drawn/a.svg", folder / "drawn/a-2.svg"});
+        std::vector<std::filesystem::path>{folder / "drawn/a.png", folder / "drawn/a.svg",
+                                           folder / "drawn/a-2.png", folder / "drawn/a-2.svg"});
   CHECK(!all[0].objects.empty());
   CHECK(all[2].error.find("broken.png") != std::string::npos);
-  CHECK(read_file(written[0]).find("</svg>") != std::string::npos);
+  CHECK(read_file(written[1]).find("</svg>") != std::string::npos);
+  CHECK(read_image(written[0]).size() == ImageSize{480, 480});
   options.threshold = 1;
   const auto none = find_in_pictures(untrained_detector(), files, options, written);
   CHECK(none[0].objects.empty());

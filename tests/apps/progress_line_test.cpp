@@ -1,4 +1,4 @@
-// The text of the progress line, and what reaches a file that is no terminal.
+// The texts of the progress line and of an epoch, and what reaches a file that is no terminal.
 #include "apps/common/progress_line.h"
 
 #include <doctest/doctest.h>
@@ -8,10 +8,13 @@
 
 #include <array>
 
+#include "apps/common/console.h"
 #include "engine/base/files.h"
 #include "engine/base/text.h"
 #include "tests/support/environment.h"
 #include "tests/support/temporary_folder.h"
+#include "train/tasks/classification.h"
+#include "train/tasks/depth.h"
 
 using namespace fovea;
 
@@ -108,4 +111,33 @@ TEST_CASE("a function that shows no line over and over gets whole lines") {
   line.update({.label = "a", .done = 1, .total = 2, .seconds = 1, .note = ""});  // too early
   line.print("done");
   CHECK(text == "done\n");
+}
+
+TEST_CASE("the lines of an epoch have at most 80 columns, whatever its task measures") {
+  const TaskInfo depth = depth_info();
+  EpochRow row;
+  row.epoch = 8;
+  row.train_loss = 1.25;
+  row.eval = row.ema = Scores(depth.measures.size(), 12.5);
+  row.img_s = 1234;
+  row.mfu = 0.5;
+  row.seconds = 187;
+  const std::string text = epoch_text(depth, row, {20, 600});
+  const std::vector<std::string> lines = lines_of(text);
+  CHECK(lines.size() >= 4);
+  CHECK(lines[0].starts_with("epoch 9/20  train loss 1.2500  test loss 12.5000  RMSE 12.5000"));
+  for (const std::string& line : lines) CHECK(line.size() <= 80);
+  for (const Measure& measure : depth.measures) CHECK(contains(text, measure.title));
+  CHECK(contains(text, "1234 img/s (50 % MFU)"));
+  CHECK(contains(text, "left 10:00"));
+
+  row.eval.clear();
+  row.ema.clear();
+  CHECK(lines_of(epoch_text(depth, row, {20, 0})).front() ==
+        "epoch 9/20  train loss 1.2500  not evaluated  1234 img/s (50 % MFU)  3:07");
+  TaskInfo few = classification_info({});
+  mark_trivial(few, 3);
+  row.eval = {0.5, 75, 100};
+  CHECK(contains(epoch_text(few, row, {20, 0}), "top-1 75.00 %"));
+  CHECK_FALSE(contains(epoch_text(few, row, {20, 0}), "top-5"));
 }

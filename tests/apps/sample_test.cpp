@@ -63,6 +63,49 @@ TEST_CASE("classes by number and name, in the given order, again and again") {
                  "--classes: got cat, expected numbers 0 to 3"));
 }
 
+TEST_CASE("several scales of the guidance: different numbers, and no .npz file") {
+  CHECK(read({"run"}).scales == std::vector<double>{4});
+  CHECK(read({"run", "--cfg-scale", "1.5"}).scales == std::vector<double>{1.5});
+  CHECK(read({"--cfg-scale", "2", "run"}).load.checkpoint == "run");
+  CHECK(contains(message_of([] {
+                   (void)read({"run", "--cfg-scale", "1,-2"});
+                 }),
+                 "--cfg-scale: got 1,-2, expected numbers from 0 to 1000"));
+  CHECK(read({"run", "--cfg-scale", "1,2,4"}).scales == std::vector<double>{1, 2, 4});
+  CHECK(contains(message_of([] {
+                   (void)read({"run", "--cfg-scale", "2,2"});
+                 }),
+                 "--cfg-scale: expected one or more different numbers"));
+  CHECK(contains(message_of([] {
+                   (void)read({"run", "--cfg-scale", "1,2", "--npz", "a.npz"});
+                 }),
+                 "--npz takes samples of one --cfg-scale, got 2"));
+}
+
+TEST_CASE("the sheet of several scales has a row for each, with the scale and the classes' names") {
+  const TemporaryFolder folder;
+  for (const double scale : {1.0, 2.5}) {
+    SampleFiles files;
+    files.folder = scale_folder(folder.path(), scale);
+    files.count = 3;
+    files.labels = {0, 1};
+    files.picture = {2, 3};
+    files.settings = R"({"class_names": ["cat", "dog"], "classes": [0, 1], "count": 3, "first": 0,
+                         "seed": 0})";
+    SampleOutput output(files);
+    output.add({{filled(10), 0, 0}, {filled(20), 1, 1}, {filled(30), 2, 0}});
+    output.finish();
+  }
+  CHECK(fs::exists(folder.path() / "cfg-2.5" / "grid.png"));
+  const fs::path sheet = write_guidance_sheet(folder.path(), {1, 2.5});
+  CHECK(sheet == folder.path() / "guidance.png");
+  const ImageSize tile{2 * 22 + 9, 3 * 22};  // enlarged to 64 pixels, above its name
+  const Image picture = read_image(sheet);
+  CHECK(picture.size() == ImageSize{2 * (tile.height + 2) - 2, 4 * (tile.width + 2) - 2});
+  CHECK(picture.at(0, tile.width + 2)[0] == 10);
+  CHECK(picture.at(tile.height + 2, 2 * (tile.width + 2))[0] == 20);
+}
+
 TEST_CASE("class and noise of a sample follow from its index, in any batch") {
   SampleCommand command;
   command.count = 5;
@@ -145,8 +188,8 @@ TEST_CASE("pictures, their grid and the .npz of the ADM suite") {
                                  "000006-class7-seed5.png", "grid.png", "samples.json"});
   CHECK(read_image(folder / "out" / "000005-class9-seed5.png") == filled(250));
   const Image grid = read_image(folder / "out" / "grid.png");
-  CHECK(grid.size() == ImageSize{6, 8});
-  CHECK(grid.at(4, 0)[0] == (300 & 255));
+  CHECK(grid.size() == ImageSize{2 * 55 - 2, 2 * 68 - 2});  // enlarged, with names
+  CHECK(grid.at(55, 0)[0] == (300 & 255));
   CHECK(contains(read_file(folder / "all.json"), "\"seed\": 5"));
   const auto arrays = arrays_of(folder / "all.npz");
   CHECK(arrays.at("arr_0").shape() == Shape{3, 2, 3, 3});
@@ -193,7 +236,7 @@ TEST_CASE("calls share a folder: the list has all of them, the grid all their pi
     make(output, first, count);
     output.finish();
   }
-  CHECK(read_image(folder / "out" / "grid.png").size() == ImageSize{10, 8});  // 3 rows of 2
+  CHECK(read_image(folder / "out" / "grid.png").size() == ImageSize{3 * 55 - 2, 2 * 68 - 2});
   const std::string list = read_file(folder / "out" / "samples.json");
   const auto samples = listed_samples(list);
   REQUIRE(samples.has_value());

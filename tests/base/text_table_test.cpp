@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include "engine/base/wrap.h"
+
 namespace fovea {
 
 TEST_CASE("columns are as wide as their longest cell, the first one left-aligned") {
@@ -17,6 +19,23 @@ TEST_CASE("a column of words is left-aligned, and no line ends in blanks") {
         "10  name\n"
         " 7\n");
   CHECK(text_table({}).empty());
+}
+
+TEST_CASE("a table of one row is a list") {
+  CHECK(table_or_list({{"checkpoint", "n"}, {"a", "100"}}) == "checkpoint  a\nn           100\n");
+  CHECK(table_or_list({{"", "n"}, {"a", "1"}, {"b", "22"}}) == "    n\na   1\nb  22\n");
+}
+
+TEST_CASE("long lines are broken before a piece that does not fit") {
+  const std::string long_word(50, 'x');
+  const std::vector<std::string> pieces{"head", "  " + long_word, "  " + long_word, "  end"};
+  CHECK(wrapped(pieces, 2) == "head  " + long_word + "\n  " + long_word + "  end");
+  CHECK(wrapped(pieces, 4, 30) == "head\n    " + long_word + "\n    " + long_word + "  end");
+  const std::string too_long(90, 'y');
+  CHECK(wrapped(std::vector<std::string>{too_long, " a"}, 1) == too_long + "\n a");
+  CHECK(pieces_of("  --opt {adamw,sgd}=adamw") ==
+        std::vector<std::string>{"  --opt", " {adamw,", "sgd}=adamw"});
+  CHECK(pieces_of("").empty());
 }
 
 }  // namespace fovea

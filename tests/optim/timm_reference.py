@@ -12,7 +12,7 @@ import warnings
 import timm
 import torch
 from safetensors.torch import save_file
-from timm.loss import BinaryCrossEntropy, JsdCrossEntropy
+from timm.loss import BinaryCrossEntropy, JsdCrossEntropy, compute_class_weights
 from timm.models.deit import VisionTransformerDistilled
 from timm.models.vision_transformer import VisionTransformer
 from timm.optim import Lamb, Lion, Muon, param_groups_layer_decay
@@ -46,6 +46,7 @@ SCHEDULES = {
     "wsd_epochs": dict(sched="wsd", decay_epochs=6.0),
     "wsd_prefix": dict(sched="wsd", decay_epochs=0.3, warmup_prefix=True),
 }
+CLASS_WEIGHTS = torch.tensor([0.5, 2, 1, 0.25, 1, 1, 4], dtype=torch.float64)
 EPOCHS, WARMUP, UPDATES, LR, MIN_LR, WARMUP_LR = 20, 3, 4, 0.8, 0.01, 0.05
 
 
@@ -112,7 +113,8 @@ def losses(tensors, generator):
     for name, options in {"plain": dict(smoothing=0.0), "smooth": dict(smoothing=0.1),
                           "threshold": dict(smoothing=0.1, target_threshold=0.2),
                           "sum": dict(smoothing=0.1, sum_classes=True),
-                          "weight": dict(smoothing=0.1, pos_weight=2.5)}.items():
+                          "weight": dict(smoothing=0.1, pos_weight=2.5),
+                          "classes": dict(smoothing=0.1, pos_weight=2.5, weight=CLASS_WEIGHTS)}.items():
         for kind, target in {"labels": labels, "soft": soft}.items():
             z = logits.clone().requires_grad_()
             options_64 = dict(options)
@@ -121,6 +123,26 @@ def losses(tensors, generator):
             loss = BinaryCrossEntropy(**options_64)(z, target)
             loss.backward()
             tensors |= {f"bce/{name}/{kind}/loss": loss.detach(), f"bce/{name}/{kind}/grad": z.grad}
+
+
+def class_weights(tensors):
+    counts = [500, 1, 20, 0, 60, 60, 3000]  # of images
+    tensors["class_weights/counts"] = torch.tensor(counts)
+    for name, options in {"inv_freq": dict(method="inv_freq"), "power": dict(method="inv_freq", power=0.5),
+                          "largest": dict(method="inv_freq", power=0.5, max_weight=1.5),
+                          "effective_num": dict(method="effective_num"),
+                          "beta": dict(method="effective_num", beta=0.9)}.items():
+        kind, weights = compute_class_weights(counts, sum(counts), **options)
+        assert kind == "class_weight"
+        tensors[f"class_weights/{name}"] = weights
+
+
+def weighted_cross_entropy(tensors):
+    """PyTorch's mean, which divides by the weights of the labels."""
+    z = tensors["bce/logits"].clone().requires_grad_()
+    loss = torch.nn.functional.cross_entropy(z, tensors["bce/labels"], weight=CLASS_WEIGHTS)
+    loss.backward()
+    tensors |= {"weighted/weights": CLASS_WEIGHTS, "weighted/loss": loss.detach(), "weighted/grad": z.grad}
 
 
 def jsd(tensors, generator):
@@ -174,6 +196,8 @@ def main():
     tensors["ema"] = averaging_factors()
     clipped(tensors, start, gradients)
     losses(tensors, generator)
+    class_weights(tensors)
+    weighted_cross_entropy(tensors)
     jsd(tensors, generator)
     blurred(tensors, generator)
     small = dict(img_size=32, patch_size=8, num_classes=10, embed_dim=12, depth=3, num_heads=2)

@@ -8,6 +8,10 @@
 #include "engine/autograd.h"
 #include "engine/formats/safetensors.h"
 #include "models/registry.h"
+#include "ops/arithmetic.h"
+#include "ops/index.h"
+#include "ops/loss.h"
+#include "ops/reduce.h"
 #include "tests/support/shapes.h"
 #include "tests/support/temporary_folder.h"
 #include "train/optim/ema.h"
@@ -16,6 +20,7 @@
 #include "train/optim/optimizer.h"
 #include "train/optim/schedule.h"
 #include "train/tasks/class_losses.h"
+#include "train/tasks/class_weights.h"
 
 namespace fovea {
 namespace {
@@ -325,7 +330,8 @@ TEST_CASE("binary cross-entropy with every option is timm's, and so is its gradi
       {"smooth", {0.1, {}}},
       {"threshold", {0.1, {.threshold = 0.2}}},
       {"sum", {0.1, {.sum_classes = true}}},
-      {"weight", {0.1, {.pos_weight = 2.5}}}};
+      {"weight", {0.1, {.pos_weight = 2.5}}},
+      {"classes", {0.1, {.pos_weight = 2.5, .class_weights = stored("weighted/weights")}}}};
   for (const auto& known : cases) {
     const std::string& name = known.first;
     const auto& [smoothing, options] = known.second;
@@ -343,6 +349,52 @@ TEST_CASE("binary cross-entropy with every option is timm's, and so is its gradi
       CHECK(distance(z.grad(), stored(prefix + "grad")) < 1e-13);
     }
   }
+}
+
+TEST_CASE("weights of classes by their numbers of images are timm's") {
+  const std::vector<double> given = stored("class_weights/counts").to_vector();
+  const std::vector<std::int64_t> counts(given.begin(), given.end());
+  using enum ClassWeighting;
+  for (const auto& [name, options] : std::map<std::string, ClassWeightOptions>{
+           {"inv_freq", {.by = inv_freq}},
+           {"power", {.by = inv_freq, .power = 0.5}},
+           {"largest", {.by = inv_freq, .power = 0.5, .largest = 1.5}},
+           {"effective_num", {.by = effective_num}},
+           {"beta", {.by = effective_num, .beta = 0.9}}}) {
+    INFO(name);
+    const std::vector<double> weights = class_weights(counts, options);
+    const std::vector<double> expected = stored("class_weights/" + name).to_vector();  // f32
+    REQUIRE(weights.size() == expected.size());
+    for (std::size_t k = 0; k < weights.size(); ++k)
+      CHECK(weights[k] == doctest::Approx(expected[k]).epsilon(1e-6));
+  }
+  const std::vector<std::string> names{"a", "b", "c", "d", "e", "f", "g"};
+  CHECK(class_weights_text(class_weights(counts, {.by = inv_freq}), counts, names) ==
+        "classes weigh from 0.00112 (g, 3000 images) to 3.36 (b, 1 image); 1 without images count "
+        "as with one");
+}
+
+TEST_CASE(
+    "cross-entropy with weights of classes is PyTorch's, soft targets count by their shares") {
+  const Tensor weights = stored("weighted/weights"), labels = stored("bce/labels");
+  const Tensor z = stored("bce/logits").clone();
+  z.set_requires_grad();
+  const Tensor weighted = weighted_targets({labels, {}}, 0, weights);
+  const Tensor loss = weighted_class_loss(z, weighted);
+  backward(loss);
+  CHECK(loss.item() == doctest::Approx(stored("weighted/loss").item()).epsilon(1e-13));
+  CHECK(distance(z.grad(), stored("weighted/grad")) < 1e-13);
+  const double sum = ops::sum(weighted).item();
+  CHECK(weighted_class_loss(z, weighted, 2 * sum).item() ==
+        doctest::Approx(loss.item() / 2).epsilon(1e-13));
+
+  const Tensor soft = ops::one_hot(labels, 7, DType::f64) * 0.9 + 0.1 / 7;
+  const double of_soft = weighted_class_loss(z, weighted_targets({{}, soft}, 0, weights)).item();
+  CHECK(weighted_class_loss(z, weighted_targets({labels, {}}, 0.1, weights)).item() ==
+        doctest::Approx(of_soft).epsilon(1e-13));
+  const Tensor equal = ones({7}, {DType::f64, {}});
+  CHECK(weighted_class_loss(z, weighted_targets({{}, soft}, 0, equal)).item() ==
+        doctest::Approx(ops::soft_cross_entropy(z, soft).item()).epsilon(1e-13));
 }
 
 TEST_CASE("the loss of consistent splits is timm's, and so is its gradient") {

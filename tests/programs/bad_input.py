@@ -216,7 +216,7 @@ def task_cases(cases, folder):
     cases.refused("inspect mae: a classifier", ["inspect", "mae", classifier], "is not a masked autoencoder")
     cases.refused("inspect attention: a masked autoencoder", ["inspect", "attention", encoder], "./run inspect mae")
     cases.refused("evaluate: a masked autoencoder", ["evaluate", encoder, "--dataset", "builtin"], "inspect mae")
-    cases.refused("predict: a masked autoencoder", ["predict", encoder / "pictures/epoch-0.png",
+    cases.refused("predict: a masked autoencoder", ["predict", encoder / "pictures/epoch-0001.png",
                                                       "--checkpoint", encoder], "inspect mae")
     depth = folder / "train_depth/taken"
     cases.refused("evaluate: a classifier's protocol", ["evaluate", classifier, "--protocol", "full"],
@@ -229,9 +229,9 @@ def task_cases(cases, folder):
     diffusion = folder / "train_diffusion/taken"
     cases.refused("evaluate: a diffusion model", ["evaluate", diffusion, "--dataset", "builtin"],
                   "is a diffusion model")
-    cases.refused("predict: a diffusion model", ["predict", diffusion / "pictures/epoch-0.png",
+    cases.refused("predict: a diffusion model", ["predict", diffusion / "pictures/epoch-0001.png",
                                                  "--checkpoint", diffusion], "is a diffusion model")
-    detector, picture = folder / "train_detection/taken", encoder / "pictures/epoch-0.png"
+    detector, picture = folder / "train_detection/taken", encoder / "pictures/epoch-0001.png"
     cases.refused("evaluate: a detector on images without boxes", ["evaluate", detector, "--dataset", "builtin"],
                   "no boxes")
     cases.refused("evaluate: a detector's logits", ["evaluate", detector, "--logits", folder / "l.safetensors"],

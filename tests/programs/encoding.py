@@ -105,7 +105,7 @@ def main():
     with EncodingChecks(build_of(__doc__)) as checks:
         checks.must_run("train_vae", *tiny_model("train_vae"), "--dataset", "builtin", "--fraction", "0.01", "--epochs",
                         1, "--batch-size", 16, "--workers", 0, "--no-report", "--output", checks.folder / "run")
-        checks.that("originals and reconstructions after each epoch", (checks.folder / "run/pictures/epoch-0.png").exists())
+        checks.that("originals and reconstructions after each epoch", (checks.folder / "run/pictures/epoch-0001.png").exists())
         check_same(checks, check_file(checks))
         check_stop(checks)
         check_broken(checks)

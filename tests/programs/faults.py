@@ -82,7 +82,7 @@ def damage(program, output, reference):
         if not (output / "curves.svg").read_text().rstrip().endswith("</svg>"):
             return "curves.svg is cut short"
         pictures = sorted(path.name for path in (output / "pictures").glob("*"))
-        if program != "train_cifar" and pictures != ["epoch-0.png", "epoch-1.png"]:
+        if program != "train_cifar" and pictures != ["epoch-0001.png", "epoch-0002.png"]:
             return f"its pictures are {pictures}"
     except (OSError, ValueError, KeyError) as error:
         return str(error)

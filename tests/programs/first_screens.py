@@ -18,14 +18,10 @@ SHORT = ["--max-steps", "1", "--workers", "0", "--batch-size", "8", "--no-report
 
 
 def flags_without_words(text):
-    """Flags in a --help text without a description in their line or the next."""
-    lines = text.splitlines()
-    bare = []
-    for line, following in zip(lines, lines[1:] + [""]):
-        flag = re.match(r"  (-\S+)( \S+)?(?P<words> +\S.*)?$", line)
-        if flag and not flag["words"] and not following.startswith(" " * 20):
-            bare.append(flag[1])
-    return bare
+    """Flags in a --help text without a description, which begins in column 34 of their first line or of a later one."""
+    entries = re.split(r"^  (?=-)", text, flags=re.MULTILINE)[1:]
+    return [entry.split()[0] for entry in entries
+            if not re.match(r"\S.{30} \S", entry) and not re.search(r"^ {34}\S", entry, re.MULTILINE)]
 
 
 def check_every_program(checks):
@@ -35,6 +31,8 @@ def check_every_program(checks):
         bare = flags_without_words(done.stdout)
         checks.that(f"{program} --help says what each flag means", done.returncode == 0 and flags >= 2 and not bare,
                     bare)
+        wide = [line for line in done.stdout.splitlines() if len(line) > 80]
+        checks.that(f"{program} --help fits 80 columns", not wide, wide)
         done = checks.run(program, "--version")
         version = re.fullmatch(rf"fovea {re.escape(VERSION)} \(.+\)\n", done.stdout)
         checks.that(f"{program} --version", done.returncode == 0 and version, done.stdout)

@@ -68,10 +68,10 @@ def check_good(checks, folder, run):
     result, table = checks.measured(samples, real, "--features", run)
     comparison = result["comparisons"][0]
     rows = {row["set"]: row for row in comparison["rows"]}
-    checks.that("samples, floor and ceiling stand in one table", list(rows) == ["samples", "floor", "ceiling"], rows)
-    checks.that("grid.png is no sample", rows["samples"]["count"] == 24 and rows["ceiling"]["count"] == 24, rows)
-    checks.that("without --real the floor is a random half against the other", rows["floor"]["count"] == 15 and
-                rows["floor"]["reference_count"] == 15 and "drawn at random" in rows["floor"]["pictures"], rows)
+    checks.that("samples, real pictures and a Gaussian stand in one table", list(rows) == ["samples", "real", "Gaussian"], rows)
+    checks.that("grid.png is no sample", rows["samples"]["count"] == 24 and rows["Gaussian"]["count"] == 24, rows)
+    checks.that("without --real the row real is a random half against the other", rows["real"]["count"] == 15 and
+                rows["real"]["reference_count"] == 15 and "drawn at random" in rows["real"]["pictures"], rows)
     checks.that("features of a run are FD, never FID",
                 comparison["distance"] == "FD(run, last)" and "FD(run, last)" in table and "FID" not in table, table)
     made_by = "sampler ddim, steps 50, guidance 4.0, seed 5"
@@ -92,7 +92,7 @@ def check_good(checks, folder, run):
         other, _ = checks.measured(samples, real, "--features", run, *flags)
         checks.that(f"{' '.join(flags)} changes no bit", other == result, other)
     other, _ = checks.measured(samples, real, "--features", run, "--real", write_set(folder / "more", 200, 9))
-    checks.that("--real is the floor", other["comparisons"][0]["rows"][1]["count"] == 9, other)
+    checks.that("--real is the row real", other["comparisons"][0]["rows"][1]["count"] == 9, other)
     return samples, real, result
 
 
@@ -103,8 +103,8 @@ def check_statistics(checks, folder, run, samples, real, result):
     by_file, _ = checks.measured(samples, file, "--features", run)
     ours, theirs = distance(by_file), distance(result)
     checks.that("statistics give the pictures' distance", abs(ours - theirs) < 1e-9 + 1e-9 * theirs, (ours, theirs))
-    checks.that("statistics have no floor, and the notes say so",
-                any("no floor" in note for note in by_file["comparisons"][0]["notes"]), by_file)
+    checks.that("statistics have no row of real, and the notes say so",
+                any("no row of real" in note for note in by_file["comparisons"][0]["notes"]), by_file)
     both = checks.run("measure", file, file)
     checks.that("two statistics need no network", both.returncode == 0 and "Frechet distance" in both.stdout and
                 "FID" not in both.stdout, both.stdout + both.stderr)
@@ -125,7 +125,7 @@ def npz_of(path, labels):
     return path
 
 
-def check_floor(checks, folder, run):
+def check_real(checks, folder, run):
     """Alternating kinds and neighbouring frames: what every second picture would compare wrongly."""
     kinds = folder / "kinds"
     kinds.mkdir()
@@ -142,14 +142,14 @@ def check_floor(checks, folder, run):
     apart, _ = checks.measured(few, kinds, "--features", run)
     rows = {row["set"]: row for row in apart["comparisons"][0]["rows"]}
     name = apart["comparisons"][0]["distance"]
-    checks.that("the floor has as many pictures as the samples", rows["floor"]["count"] == 12 and
-                rows["floor"]["reference_count"] == 28, rows["floor"])
-    checks.that("a floor of alternating kinds has both on both sides", rows["floor"]["precision"] > 0.5 and
-                rows["floor"]["recall"] > 0.5, rows)
+    checks.that("the row real has as many pictures as the samples", rows["real"]["count"] == 12 and
+                rows["real"]["reference_count"] == 28, rows["real"])
+    checks.that("a row real of alternating kinds has both on both sides", rows["real"]["precision"] > 0.5 and
+                rows["real"]["recall"] > 0.5, rows)
     other, _ = checks.measured(few, kinds, "--features", run, "--seed", "1")
-    checks.that("--seed draws other halves", other["comparisons"][0]["rows"][1][name] != rows["floor"][name], other)
+    checks.that("--seed draws other halves", other["comparisons"][0]["rows"][1][name] != rows["real"][name], other)
     pairs, _ = checks.measured(few, twice, "--features", run)
-    checks.that("equal pictures in both parts of the floor are noted",
+    checks.that("equal pictures in both parts of the row real are noted",
                 any("lower it" in note for note in pairs["comparisons"][0]["notes"]), pairs["comparisons"][0]["notes"])
 
 
@@ -164,8 +164,8 @@ def check_features_file(checks, folder, run, samples, real, result):
     names = [key for key in expected["samples"] if key not in ("pictures",)]
     checks.that("... and is a REFERENCE that gives the same numbers",
                 [got["samples"][key] for key in names] == [expected["samples"][key] for key in names], got)
-    checks.that("... with the same floor", got["floor"] == expected["floor"], got["floor"])
-    checks.that("... and a note about the ceiling", any("no ceiling" in note for note in stored["comparisons"][0]["notes"]),
+    checks.that("... with the same row of real pictures", got["real"] == expected["real"], got["real"])
+    checks.that("... and a note about the Gaussian", any("no Gaussian" in note for note in stored["comparisons"][0]["notes"]),
                 stored["comparisons"][0]["notes"])
     checks.fails("features of other weights", "has features of the weights", samples, file, "--features", folder / "again")
     checks.fails("features as samples", "expected SAMPLES with pictures", file, real, "--features", run)
@@ -265,7 +265,7 @@ def main():
             check_fake_cuda(checks, arguments.fake.resolve(), run, samples, real, result)
         else:
             check_statistics(checks, folder, run, samples, real, result)
-            check_floor(checks, folder, run)
+            check_real(checks, folder, run)
             check_features_file(checks, folder, run, samples, real, result)
             check_notes(checks, folder, run, real)
             check_bad(checks, folder, run, samples, real)

@@ -55,14 +55,14 @@ def check_models(checks, runs):
     done = checks.run("compare", first, second)
     rows = [line.split(" | ")[0] for line in done.stdout.splitlines() if "/seed0" in line]
     checks.that("compare: a row for each of them", rows == ["| lr1/seed0", "| lr2/seed0"] and
-                "note" not in done.stdout and "last epoch" in done.stdout, done)
+                "note" not in done.stdout and "last evaluated epoch" in done.stdout, done)
     best = checks.run("compare", first, "--epoch", "best", "--output", checks.folder / "compared")
     log = (first / "log.csv").read_text().splitlines()
     column = log[0].split(",").index("eval_top1")
     scores = [float(line.split(",")[column]) for line in log[1:]]
     table = checks.run("evaluate", first).stdout
     checks.that("compare --epoch best shows what evaluate shows",
-                f"| {max(scores):.2f} |" in best.stdout and f" {max(scores):.2f} " in table, (scores, best.stdout, table))
+                f"| {max(scores):.2f} |" in best.stdout and f"{max(scores):.2f}" in table.split(), (scores, best.stdout, table))
 
 
 def check_other_data(checks, run):
@@ -85,6 +85,14 @@ def check_pictures(checks):
         done = checks.run("predict", run, root, flag, out)
         names = sorted(path.name for path in out.glob(pattern))
         checks.that(f"{program}: three pictures, three files", len(names) == 3, (names, done.stderr))
+    run, out = checks.folder / "train_depth", checks.folder / "whole"
+    done = checks.run("predict", run, root / "a/room.png", "--output", out, "--depth-size", "picture")
+    sizes = {path.name: path.read_bytes()[16:24] for path in out.glob("*.png")}
+    whole = (root / "a/room.png").read_bytes()[16:24]  # width and height
+    checks.that("--depth-size picture: a map of the picture's size", sizes.get("room-depth.png") == whole and
+                "room-depth-view.png" in sizes, (sizes, done))
+    done = checks.run("predict", checks.folder / "train_detection", root, "--depth-size", "model")
+    checks.note("--depth-size is for depth models", problem_of_error(done, "--depth-size: got model", codes=[2]))
 
 
 def check_inspection(checks, run):

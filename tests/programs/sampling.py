@@ -70,6 +70,18 @@ def check_files(table):
     table.note("... and are refused in a folder of others", "" if refused else result.stderr or "accepted")
 
 
+def check_scales(table):
+    """Several --cfg-scale: the pictures of calls with each, in folders of their own, and a sheet."""
+    output = table.folder / "scales"
+    flags = ["--classes", "0,3", "--count", "2"]
+    result = table.run("sample", table.run_folder, *FAST, *flags, "--cfg-scale", "1,2.5", "--output", output)
+    names = sorted(path.name for path in output.glob("*"))
+    table.note("several --cfg-scale: a folder for each and a sheet",
+               "" if names == ["cfg-1", "cfg-2.5", "guidance.png"] else names or result.stderr)
+    got = {path.name: path.read_bytes() for path in (output / "cfg-2.5").glob("0*.png")}
+    table.note("... with the pictures of a call of its own", differing(got, table.pictures(*flags, "--cfg-scale", "2.5")))
+
+
 def check_independence(table):
     """The picture of a seed and an index does not depend on anything around it."""
     flags = ["--classes", "0,3", "--count", "7"]
@@ -315,7 +327,7 @@ def main():
                        "0", "--no-report", "--output", table.classifier)
         check_files(table)
         table.names = json.loads((table.run_folder / "samples/samples.json").read_text())["class_names"]
-        for check in (check_independence, check_npz, check_interruption, check_notes, check_bad_flags, check_latents, check_chain,
+        for check in (check_scales, check_independence, check_npz, check_interruption, check_notes, check_bad_flags, check_latents, check_chain,
                       check_fake_device):
             check(table)
     return table.exit_code()

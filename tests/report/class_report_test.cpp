@@ -30,8 +30,14 @@ TEST_CASE("recall and precision, class by class, without division by zero") {
   CHECK(report().classes_csv() ==
         "class,images,correct,recall,precision\n"
         "a,4,3,75,60\n"
-        "\"b, b\",2,0,0,0\n"
-        "c,0,0,0,0\n");
+        "\"b, b\",2,0,0,\n"
+        "c,0,0,,0\n");
+  const ClassReport one({"a", "b"}, std::vector<Prediction>{{.label = 1, .prediction = 1}});
+  CHECK(one.classes_csv() == "class,images,correct,recall,precision\na,0,0,,\nb,1,1,100,100\n");
+}
+
+TEST_CASE("the mean recall is that of the classes that have images") {
+  CHECK(report().mean_recall() == 37.5);
 }
 
 TEST_CASE("the confusion matrix, rows are true classes") {
@@ -45,7 +51,8 @@ TEST_CASE("the confusion matrix, rows are true classes") {
 TEST_CASE("the table says what a class is taken for") {
   const std::string table = report().table();
   CHECK(contains(table, "a           4        3   75.00      60.00  c\n"));
-  CHECK(contains(table, "b, b        2        0    0.00       0.00  a\n"));
+  CHECK(contains(table, "b, b        2        0    0.00          -  a\n"));
+  CHECK(contains(table, "c           0        0       -       0.00\n"));
 }
 
 TEST_CASE("files and picture") {

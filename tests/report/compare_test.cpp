@@ -40,7 +40,7 @@ RunComparison of(const std::vector<RunGroup>& groups) { return {classification_i
 
 }  // namespace
 
-TEST_CASE("a table shows mean and range after the last epoch that all runs of a group have") {
+TEST_CASE("a table shows mean and range after the last epoch of all runs of a group") {
   const std::vector<RunGroup> groups{{"none", {run_of({10, 20, 90}), run_of({30, 41})}},
                                      {"learned", {run_of({50})}}};
   CHECK(comparison_table(of(groups)) ==
@@ -62,7 +62,14 @@ TEST_CASE("the best epoch of each run, as evaluate takes it: the first of equal 
   CHECK(contains(comparison_table(runs), "| a | 1 | 2 | 20.00 |"));
   CHECK(contains(comparison_table(runs), "| b | 1 | - | |"));
   CHECK(contains(shown_epoch_text(runs), "best epoch by top-1"));
-  CHECK(contains(shown_epoch_text(of(runs.groups)), "the last epoch that all runs"));
+  CHECK(contains(shown_epoch_text(of(runs.groups)), "the last evaluated epoch that all runs"));
+}
+
+TEST_CASE("a table skips epochs after which not all runs of a group were evaluated") {
+  LoggedRun every_second = run_of({0, 20, 0, 40, 0});
+  for (const std::size_t epoch : {0, 2, 4}) every_second.rows[epoch].eval.clear();
+  const RunComparison runs = of({{"a", {every_second, run_of({1, 2, 3, 4, 5})}}});
+  CHECK(contains(comparison_table(runs), "| a | 2 | 4 | 22.00 | 4.00 | 40.00 |"));
 }
 
 TEST_CASE("a group of runs that have no epoch in common has an empty row") {

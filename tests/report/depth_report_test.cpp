@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "engine/base/text.h"
+
 namespace fovea {
 namespace {
 
@@ -34,7 +36,7 @@ EvaluatedDepth evaluated_depth() {
 }  // namespace
 
 TEST_CASE("the table has both baselines below each protocol of a model, and names the protocols") {
-  const std::vector<EvaluatedDepth> models{evaluated_depth()};
+  const std::vector<EvaluatedDepth> models{evaluated_depth(), evaluated_depth()};
   const std::string table = depth_table(models);
   const auto at = [&](const char* text, std::size_t from = 0) {
     const std::size_t found = table.find(text, from);
@@ -49,6 +51,21 @@ TEST_CASE("the table has both baselines below each protocol of a model, and name
   at("eigen+median: the crop of Eigen et al. with filled depth", second);
   at("full: all pixels with filled depth from 0.001 to 10 m");
   at("24x32");
+}
+
+TEST_CASE("the table of one model has a line per measure, in 80 columns") {
+  const std::string table = depth_table(std::vector<EvaluatedDepth>{evaluated_depth()});
+  CHECK(
+      table.starts_with("checkpoint  runs/a/best.safetensors\n"
+                        "size        24x32\n"
+                        "images      7\n"
+                        "\n"
+                        "full      model  train median  per-pixel mean\n"
+                        "RMSE     0.0000        1.0000          1.0000\n"));
+  CHECK(table.find("\neigen+median   model") != std::string::npos);
+  for (const std::string& line : lines_of(table)) {
+    if (line.find("; ") == std::string::npos) CHECK(line.size() <= 80);
+  }
 }
 
 TEST_CASE("CSV and JSON have a row for each row of the table") {

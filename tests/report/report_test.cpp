@@ -144,7 +144,8 @@ TEST_CASE("evaluations as a table, CSV and JSON") {
   const std::vector<EvaluatedModel> models{evaluated_model(), evaluated_model()};
   const std::string table = evaluation_table(models);
   CHECK(std::count(table.begin(), table.end(), '\n') == 3);
-  CHECK(contains(table, "32x48       3  0.5000  66.67  100.00  25.00      6  1 of 2 by name\n"));
+  CHECK(
+      contains(table, "32x48       3  0.5000  66.67        75.00  25.00      6  1 of 2 by name\n"));
   const std::string csv = evaluation_csv(models);
   CHECK(contains(csv,
                  "\"runs/a, b/best.safetensors\",vit_tiny_patch4_32,builtin,32,48,0.875,3,0,0.5,"));
@@ -157,6 +158,13 @@ TEST_CASE("evaluations as a table, CSV and JSON") {
   CHECK(first["ece"].get<double>() == doctest::Approx(25));
   CHECK(first["confusion"] == nlohmann::json{{1, 0}, {1, 1}});
   CHECK(first["classes"][1]["recall"] == 50);
+  CHECK(first["mean_recall"] == 75);
+  EvaluatedModel absent = evaluated_model();
+  absent.classes.emplace_back("absent");
+  const auto with_absent = nlohmann::json::parse(evaluation_json({&absent, 1}))["results"][0];
+  CHECK(with_absent["classes"][2]["recall"].is_null());
+  CHECK(with_absent["classes"][2]["precision"].is_null());
+  CHECK(with_absent["mean_recall"] == 75);
   CHECK(first["classes"][1]["in_data"] == "n01");
   CHECK(first["classes"][0]["in_data"].is_null());
   CHECK(first["matched"] == nlohmann::json{{"by", "name"}, {"classes", 1}, {"of", 2}});
@@ -273,7 +281,7 @@ TEST_CASE("a masked autoencoder's run: its own columns, tags, pictures and secti
     CHECK_MESSAGE(contains(events, tag), std::string(tag));
   }
   CHECK_FALSE(contains(events, "top1"));
-  const Image strip = read_image(folder / "pictures/epoch-0.png");
+  const Image strip = read_image(folder / "pictures/epoch-0001.png");
   CHECK(strip.width == 8 * 33 - 1);  // eight images: as they are, as seen, as reconstructed
   CHECK(strip.height == 3 * 33 - 1);
 

@@ -9,6 +9,7 @@
 #include "engine/random.h"
 #include "ops/view.h"
 #include "tests/support/tiny_run.h"
+#include "train/run/batch_sheet.h"
 #include "train/start/resolve.h"
 
 namespace fovea {
@@ -197,8 +198,9 @@ TEST_CASE("split batches reach the model, the clean images unerased, and are lea
   TrainWatch watch;
   std::vector<double> losses;
   watch.on_interval = [&](const StepRow& row) { losses.push_back(row.loss); };
-  watch.on_first_images = [&](const Tensor& images) {
-    CHECK(images.size(0) == 3 * config.images.loader.batch_size);
+  watch.on_first_images = [&](const ShownBatch& batch) {
+    CHECK(batch.images.size(0) == 3 * config.images.loader.batch_size);
+    CHECK(std::ssize(batch.names) == batch.images.size(0));
   };
   CHECK(trainer.fit(watch));
   CHECK(losses.back() < losses.front());

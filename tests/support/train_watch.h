@@ -20,7 +20,7 @@ struct TrainWatch : RunObserver {
   std::function<void(const TrainState&)> on_save{};
   std::function<void(const TrainState&)> on_stop{};
   std::function<void(const std::string&)> on_notice{};
-  std::function<void(const Tensor&)> on_first_images{};
+  std::function<void(const ShownBatch&)> on_first_images{};
   std::function<bool()> should_stop{};
 
   void resumed(const TrainState& state) override {
@@ -56,8 +56,8 @@ struct TrainWatch : RunObserver {
   void notice(const std::string& text) override {
     if (on_notice) on_notice(text);
   }
-  void first_images(const Tensor& images) override {
-    if (on_first_images) on_first_images(images);
+  void first_images(const ShownBatch& batch) override {
+    if (on_first_images) on_first_images(batch);
   }
   [[nodiscard]] bool asks_to_stop() override { return should_stop && should_stop(); }
 };

@@ -79,13 +79,40 @@ TEST_CASE(
   const Scores whole = task->scores(task->evaluate(dataset, options));
   options.batch_size = 7;
   const Scores parts = task->scores(task->evaluate(dataset, options));
-  REQUIRE(whole.size() == 3);
-  for (std::size_t i = 0; i < 3; ++i) CHECK(parts[i] == doctest::Approx(whole[i]).epsilon(1e-5));
+  REQUIRE(whole.size() == 5);
+  for (std::size_t i = 0; i < 5; ++i) CHECK(parts[i] == doctest::Approx(whole[i]).epsilon(1e-5));
+  CHECK(whole[3] == doctest::Approx(whole[2] / (3 * 4 * 4)).epsilon(1e-6));  // latents of an image
+  CHECK(whole[4] > 0);
+  CHECK(whole[4] < 30);
   CHECK(whole[0] == doctest::Approx(whole[1] + 1e-6 * whole[2]).epsilon(1e-6));
   const std::optional<Image> picture = task->picture(dataset, options);
   REQUIRE(picture.has_value());
   CHECK(picture->size().height < 2 * 8 + 4);
   CHECK(picture->size().width > 7 * 8);
+}
+
+TEST_CASE("the PSNR is the mean of those of the images, of pixels in [0, 1]") {
+  TrainConfig config = tiny_vae_config();
+  const auto model = tiny_vae();
+  const NoGrad no_grad;
+  for (const Parameter& p : model->store().parameters())
+    if (p.name.starts_with("decoder.conv_out")) p.tensor.fill_(0);  // it answers 0: grey
+  const auto dataset = tiny_data().test;
+  EvaluateOptions options;
+  options.normalization = config.run.normalization;
+  options.workers = 0;
+  const auto task = make_task(config, *model);
+  const double found = task->scores(task->evaluate(dataset, options))[4];
+  const Pipeline pipeline = evaluation_pipeline(evaluation_transform(*model, options));
+  Rng unused(0, 0);
+  double expected = 0;
+  for (std::int64_t i = 0; i < dataset->size(); ++i) {
+    double squares = 0;
+    const Image image = pipeline.apply(dataset->get(i), unused).image;
+    for (const std::uint8_t level : image.pixels) squares += std::pow(level / 255.0 - 0.5, 2);
+    expected -= 10 * std::log10(squares / static_cast<double>(image.pixels.size()));
+  }
+  CHECK(found == doctest::Approx(expected / static_cast<double>(dataset->size())).epsilon(1e-4));
 }
 
 TEST_CASE("training a VAE lowers its error") {

@@ -353,6 +353,16 @@ TEST_CASE("outputs that are not finite give a loss that is not, instead of an er
   CHECK(loss.parts.size() == task.info().loss_parts.size());
 }
 
+TEST_CASE("columns of the log have no blanks, and the former ones are known") {
+  const TaskInfo info = detection_info();
+  const Measure& small = info.measures.at(4);
+  CHECK(small.title == "AP small");
+  CHECK(small.name == "ap_small");
+  CHECK(small.former_name == "ap small");
+  CHECK(info.measures.at(7).name == "ar_1");
+  for (const Measure& measure : info.measures) CHECK(measure.name.find(' ') == std::string::npos);
+}
+
 TEST_CASE("the best epoch has the highest AP; a console's line names three of the numbers") {
   const TaskInfo info = detection_info();
   CHECK(info.best_measure().name == "ap");

@@ -205,8 +205,8 @@ TEST_CASE("samples after an epoch: a column per class, the same each time, from 
   const Diffusion task(few_steps(), *model, 7), other_seed(few_steps(), *model, 8);
   const auto data = tiny_data().test;
   const Image picture = task.picture(data, half_normalization()).value();
-  CHECK(picture.width == 10 * 9 - 1);
-  CHECK(picture.height == 2 * 9 - 1);
+  CHECK(picture.width == 10 * (8 * 8 + 2) - 2);  // enlarged, with names below
+  CHECK(picture.height == 2 * (8 * 8 + 9 + 2) - 2);
   CHECK(task.picture(data, half_normalization())->pixels == picture.pixels);
   CHECK(other_seed.picture(data, half_normalization())->pixels == picture.pixels);
   CHECK(Diffusion(few_steps("5"), *model, 7).picture(data, half_normalization())->pixels !=
@@ -314,8 +314,10 @@ TEST_CASE("a run with averages shows samples of the averages") {
   watch.on_picture = [&](std::int64_t, const Image& image) { shown = image; };
   REQUIRE(trainer.fit(watch));
   const Diffusion task(*diffusion_of(config), trainer.model(), config.run.seed);
-  const auto sheet = [&] { return task.picture(nullptr, half_normalization())->pixels; };
-  CHECK(shown.width == 10 * 33 - 1);
+  const auto sheet = [&] {
+    return task.picture(trainer.data().test, half_normalization())->pixels;
+  };
+  CHECK(shown.width == 10 * (2 * 32 + 2) - 2);
   CHECK(shown.pixels != sheet());
   const SwappedWeights averaged(trainer.model().store(), trainer.averages());
   CHECK(shown.pixels == sheet());

@@ -161,7 +161,7 @@ TEST_CASE("outputs that are not finite are refused with the step and the epoch")
     PassWatch watch;
     const std::string message =
         message_of([&] { (void)run.evaluation->run(run.row, run.at, watch); });
-    CHECK(contains(message, "after step 12 (epoch 1) the model's outputs for 3 of 20 images"));
+    CHECK(contains(message, "after step 12 (epoch 2) the model's outputs for 3 of 20 images"));
     CHECK(contains(message, "this state is not saved"));
     CHECK(watch.passes == broken_pass);
     CHECK(run.own() == kOwn);

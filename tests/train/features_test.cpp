@@ -14,6 +14,7 @@
 #include "tests/support/temporary_folder.h"
 #include "tests/support/tiny_run.h"
 #include "train/loop/training_sizes.h"
+#include "train/run/batch_sheet.h"
 #include "train/tasks/classifier_evaluation.h"
 #include "train/tasks/stored_logits.h"
 
@@ -305,7 +306,7 @@ TEST_CASE("too many of them in a row stop the run") {
   Trainer trainer = make_trainer(config, tiny_data(), std::make_unique<Faulty>(1, 100));
   const std::string message = message_of([&] { static_cast<void>(trainer.fit()); });
   CHECK(contains(message, "3 steps in a row were skipped"));
-  CHECK(contains(message, "(step 3, epoch 0)"));
+  CHECK(contains(message, "(step 3, epoch 1)"));
 }
 
 TEST_CASE("overfitting one batch learns it by heart, whatever it is shown in between") {
@@ -327,7 +328,7 @@ TEST_CASE("the first batch is shown once, as the model sees it") {
   Trainer trainer = make_trainer(config);
   std::vector<Shape> seen;
   TrainWatch watch;
-  watch.on_first_images = [&](const Tensor& images) { seen.push_back(images.shape()); };
+  watch.on_first_images = [&](const ShownBatch& batch) { seen.push_back(batch.images.shape()); };
   CHECK(trainer.fit(watch));
   CHECK(seen == std::vector<Shape>{{8, 3, 32, 32}});
 }

@@ -19,7 +19,7 @@ TEST_CASE("a state with a NaN or an infinity is refused, with the number of tens
   state.averages.at("head.weight").detach().fill_(INFINITY);
   const std::string one = message_of([&] { require_finite(state); });
   CHECK(contains(one,
-                 "training: after step 1 (epoch 0) 1 tensor contains a NaN or an infinity, "
+                 "training: after step 1 (epoch 1) 1 tensor contains a NaN or an infinity, "
                  "the first is ema/head.weight; this state is not saved"));
   state.moments.at("v/head.bias").detach().fill_(std::nan(""));
   CHECK(contains(message_of([&] { require_finite(state); }), "2 tensors contain"));
@@ -30,7 +30,7 @@ TEST_CASE("a refused state says where the run is and how to continue") {
   at.step = 12;
   at.finished_epochs = 1;
   const std::string message = message_of([&] { refuse_to_save(at, "something is wrong"); });
-  CHECK(contains(message, "training: after step 12 (epoch 1) something is wrong; "));
+  CHECK(contains(message, "training: after step 12 (epoch 2) something is wrong; "));
   CHECK(contains(message, "--resume auto continues from it"));
 }
 

@@ -89,6 +89,10 @@ TEST_CASE("a plan counts steps, epochs and sizes as the run does") {
   CHECK(plan.steps_per_epoch == trainer.steps_per_epoch());
   CHECK(plan.epochs == trainer.epochs());
   CHECK(plan.epochs == 7);
+  CHECK(plan.evaluations == 7);
+  config.loop.val_interval = 3;  // after the third, the sixth and the last
+  CHECK(config.loop.evaluations(7) == 3);
+  CHECK(config.loop.evaluations(6) == 2);
 
   config = plain_config();
   config.model.name = "cpvt_tiny_peg0_patch4_32";

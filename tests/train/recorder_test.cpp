@@ -88,6 +88,17 @@ TEST_CASE("an epoch without a score is never the best, and its cell in the log i
   CHECK(progress.best.epoch == -1);
   for (const EpochRow& row : rows) note_scores(kTask, {}, row, progress);
   CHECK(progress.best.epoch == 1);
+
+  ScheduleOptions plateau;
+  plateau.kind = ScheduleKind::plateau;
+  plateau.warmup_epochs = 0;
+  EpochRow not_evaluated = row_of(3, 0, 0);
+  not_evaluated.eval.clear();
+  note_scores(kTask, plateau, rows[1], progress);
+  note_scores(kTask, plateau, not_evaluated, progress);
+  CHECK(progress.plateau.has_best);
+  CHECK(progress.plateau.bad_epochs == 0);
+  CHECK(progress.best.epoch == 1);
   const std::string csv = format_epochs(kTask, rows);
   CHECK(csv.find("nan") == std::string::npos);
   const std::vector<EpochRow> read = parse_epochs(kTask, csv, "log.csv");

@@ -101,6 +101,33 @@ TEST_CASE("a log that a spreadsheet has saved reads the same") {
   CHECK(format_epochs(kTask, parse_epochs(kTask, saved, "log.csv")) == csv);
 }
 
+TEST_CASE("logs of earlier versions: former names are read, and what they lack is empty") {
+  TaskInfo task;
+  task.measures = {{.name = "loss", .title = "loss", .is_loss = true},
+                   {.name = "ap_small", .title = "AP small", .former_name = "ap small"},
+                   {.name = "psnr", .title = "PSNR", .is_recent = true}};
+  const std::string former =
+      "epoch,train_loss,eval_loss,eval_ap small,lr,ema_loss,ema_ap small,img_s,seconds\n"
+      "0,1,2,0.5,0.1,,,10,20\n";
+  const std::vector<EpochRow> rows = parse_epochs(task, former, "log.csv");
+  REQUIRE(rows.size() == 1);
+  REQUIRE(rows[0].eval.size() == 3);
+  CHECK(rows[0].eval[1] == 0.5);
+  CHECK(std::isnan(rows[0].eval[2]));
+  CHECK(rows[0].ema.empty());
+  CHECK(rows[0].seconds == 20);
+  const std::string now = format_epochs(task, rows);
+  CHECK(
+      now ==
+      "epoch,train_loss,eval_loss,eval_ap_small,eval_psnr,lr,ema_loss,ema_ap_small,ema_psnr,img_s,"
+      "seconds\n0,1,2,0.5,,0.1,,,,10,20\n");
+  CHECK(format_epochs(task, parse_epochs(task, now, "log.csv")) == now);
+  CHECK(contains(message_of([&] {
+                   (void)parse_epochs(task, "epoch,train_loss,eval_loss,lr,img_s,seconds\n", "x");
+                 }),
+                 "expected epoch,train_loss,eval_loss,eval_ap_small"));
+}
+
 TEST_CASE("what is no log is refused with its line") {
   const std::string header = format_epochs(kTask, {});
   const auto message = [](const std::string& csv) {

@@ -54,6 +54,48 @@ TEST_CASE("coordinates move alike on any number of processes, and in any number 
   check_processes(config);
 }
 
+/// The built-in pictures, of which one in five has a label of its own.
+class RareLabels : public Builtin {
+ public:
+  RareLabels() : Builtin(Split::train, {.seed = 3, .train_size = 50, .test_size = 20}) {}
+  [[nodiscard]] Sample get(std::int64_t index) const override {
+    Sample sample = Builtin::get(index);
+    sample.label = label(index);
+    return sample;
+  }
+  [[nodiscard]] std::int64_t label(std::int64_t index) const override { return index % 5 / 4; }
+};
+
+TEST_CASE("weights of classes: the mean divides by those of the batch in all shards") {
+  TrainConfig config = plain_config();
+  classification_of(config).objective.class_weights.by = ClassWeighting::inv_freq;
+  config.images.loader.batch_size = 16;
+  config.loop.max_steps = config.loop.log_interval = 1;
+  const auto first_row = [&](std::int64_t shards, int processes) {
+    config.loop.shards = shards;
+    StepRow first;
+    test::in_threads(processes, [&](Communicator& process) {
+      Notices notices;
+      const Datasets data{std::make_shared<RareLabels>(), tiny_data().test};
+      auto model = start_model(config, data, notices);
+      Trainer trainer = make_trainer(config, data, std::move(model), nullptr, process);
+      TrainWatch watch;
+      watch.on_interval = [&](const StepRow& row) {
+        if (process.is_first()) first = row;
+      };
+      CHECK_FALSE(trainer.fit(watch));
+    });
+    return first;
+  };
+  const StepRow whole = first_row(1, 1), split = first_row(8, 1), shared = first_row(8, 3);
+  CHECK(split.loss == doctest::Approx(whole.loss).epsilon(1e-6));
+  CHECK(*split.grad_norm == doctest::Approx(*whole.grad_norm).epsilon(1e-5));
+  CHECK(shared.loss == split.loss);
+  CHECK(shared.grad_norm == split.grad_norm);
+  classification_of(config).objective.class_weights.by = ClassWeighting::none;
+  CHECK(*first_row(1, 1).grad_norm != doctest::Approx(*whole.grad_norm).epsilon(1e-2));
+}
+
 TEST_CASE("gradient accumulation has the same bits on any number of processes") {
   TrainConfig config = tiny_config();
   config.loop.grad_accum_steps = 2;

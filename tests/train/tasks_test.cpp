@@ -97,6 +97,17 @@ TEST_CASE("fine-tuning after a masked autoencoder holds out the same pictures") 
   CHECK_FALSE(says("--seed"));
 }
 
+TEST_CASE("top-5 of at most five classes is trivial") {
+  for (const std::int64_t classes : {2, 5, 6, 1000}) {
+    CAPTURE(classes);
+    TaskInfo info = classification_info({});
+    mark_trivial(info, classes);
+    CHECK(info.measures.at(2).name == "top5");
+    CHECK(info.measures.at(2).is_trivial == (classes <= 5));
+    CHECK_FALSE(info.measures.at(1).is_trivial);
+  }
+}
+
 TEST_CASE("what a task knows without a model") {
   TrainConfig c = recipe("builtin");
   CHECK_FALSE(task_info(c).needs_labels);

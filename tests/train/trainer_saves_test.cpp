@@ -202,7 +202,7 @@ TEST_CASE("broken images in the first step leave nothing behind") {
   watch.on_stop = [&](const TrainState&) { ++stops; };
   const std::string message = message_of([&] { (void)trainer.fit(watch); });
   CHECK(contains(message, "none of the 50 images can be read"));
-  CHECK(contains(message, "(step 0, epoch 0)"));
+  CHECK(contains(message, "(step 0, epoch 1)"));
   CHECK(stops == 0);
 }
 

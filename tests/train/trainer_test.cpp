@@ -109,6 +109,35 @@ TEST_CASE("a run stopped anywhere and continued has the bits of one that was not
   check_resume(tiny_rotary_config(), 7, false);
 }
 
+TEST_CASE("--val-interval: the last epoch is evaluated, those between have no score") {
+  TrainConfig config = tiny_config();
+  config.loop.val_interval = 3;
+  config.schedule.epochs = 5;
+  config.schedule.kind = ScheduleKind::plateau;
+  config.schedule.patience_epochs = 0;
+  TrainingRecord record;
+  TrainWatch watch = watch_into(record);
+  std::int64_t before = 0;
+  watch.before_evaluating = [&](const TrainState&) { ++before; };
+  Trainer trainer = make_trainer(config);
+  REQUIRE(trainer.fit(watch));
+  REQUIRE(record.epochs.size() == 5);
+  for (const EpochRow& row : record.epochs) {
+    CAPTURE(row.epoch);
+    const bool is_due = row.epoch == 2 || row.epoch == 4;
+    CHECK(row.eval.empty() != is_due);
+    CHECK(row.ema.empty() != is_due);
+    CHECK(row.train_loss > 0);
+  }
+  CHECK(before == 2);
+  const std::int64_t best = trainer.progress().best.epoch;
+  CHECK((best == 2 || best == 4));
+
+  check_resume(config, 7, false);   // in an epoch that is not evaluated
+  check_resume(config, 24, false);  // before the epoch after one that was not
+  check_resume(config, 1, true);    // inside the first evaluation
+}
+
 TEST_CASE("and so with accumulation, SGD and without averages") {
   TrainConfig config = tiny_config();
   config.loop.grad_accum_steps = 4;  // groups of 4 and 2 batches
@@ -223,11 +252,11 @@ TEST_CASE("a loss or a gradient that is not finite stops the run and names the s
   CHECK(failure_of(config, Toy::Fault::none).empty());
   const std::string plain = failure_of(config, Toy::Fault::infinite);
   CHECK(contains(plain, "--detect-anomaly"));
-  CHECK(contains(plain, "(step 0, epoch 0)"));
+  CHECK(contains(plain, "(step 0, epoch 1)"));
   config.step.detect_anomaly = true;
   const std::string traced = failure_of(config, Toy::Fault::infinite);
   CHECK(contains(traced, "log"));
-  CHECK(contains(traced, "(step 0, epoch 0)"));
+  CHECK(contains(traced, "(step 0, epoch 1)"));
 }
 
 TEST_CASE("a parameter that no gradient reaches is noticed at the first step") {

@@ -17,6 +17,7 @@ void note_best(const TaskInfo& task, std::int64_t epoch, const Scores& scores, B
 
 void note_scores(const TaskInfo& task, const ScheduleOptions& schedule, const EpochRow& row,
                  Progress& progress) {
+  if (row.eval.empty()) return;
   note_best(task, row.epoch, row.eval, progress.best);
   if (!row.ema.empty()) note_best(task, row.epoch, row.ema, progress.best_ema);
   const double score = task.best_score(row.eval);

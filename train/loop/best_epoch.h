@@ -9,7 +9,7 @@
 namespace fovea {
 
 /// Updates progress.best and .best_ema with an epoch's scores, and .plateau with the scores of the
-/// plain weights. An epoch without a score (NaN) changes nothing.
+/// plain weights. An epoch without a score, not evaluated or NaN, changes nothing.
 void note_scores(const TaskInfo& task, const ScheduleOptions& schedule, const EpochRow& row,
                  Progress& progress);
 

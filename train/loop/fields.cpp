@@ -86,6 +86,8 @@ void add_fields(Fields& fields, LoopOptions& options) {
       .number("cooldown-epochs", &options.cooldown_epochs, "additional epochs at min-lr",
               {0, kMaxCount});
   FieldGroup run(fields, "Run");
+  run.number("val-interval", &options.val_interval,
+             "epochs between evaluations; the last epoch is always evaluated", {1, kMaxCount});
   run.number("max-steps", &options.max_steps,
              "stop after this many steps, as if interrupted; 0: never", {0, kMaxCount})
       .saved = false;

@@ -17,7 +17,7 @@ void require_finite(const TrainState& state) {
 
 void refuse_to_save(const Progress& progress, const std::string& what) {
   throw RefusedState(concat(
-      "training: after step ", progress.step, " (epoch ", progress.finished_epochs, ") ", what,
+      "training: after step ", progress.step, " (epoch ", progress.finished_epochs + 1, ") ", what,
       "; this state is not saved, the previous one is kept: --resume auto continues from it, a "
       "lower --lr or --clip-grad 1 may help"));
 }

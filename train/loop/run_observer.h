@@ -5,11 +5,12 @@
 #include <string>
 
 #include "data/image.h"
-#include "engine/tensor.h"
 #include "train/run/run_log.h"
 #include "train/run/run_state.h"
 
 namespace fovea {
+
+struct ShownBatch;
 
 /// Position within an epoch, for a progress line.
 struct EpochPosition {
@@ -54,8 +55,8 @@ class RunObserver {
   virtual void stop(const TrainState& /*state*/) {}
   /// Called with messages for the user, for example about a skipped step.
   virtual void notice(const std::string& /*text*/) {}
-  /// Called with the run's first batch, as the model sees it: f32 [B, 3, H, W], normalised.
-  virtual void first_images(const Tensor& /*images*/) {}
+  /// Called with the run's first batch, as the model sees it.
+  virtual void first_images(const ShownBatch& /*batch*/) {}
 
   /// Polled after every step and every batch of an evaluation; true stops the run.
   [[nodiscard]] virtual bool asks_to_stop() { return false; }

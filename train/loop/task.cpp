@@ -1,6 +1,7 @@
 // What tasks have in common.
 #include "train/loop/task.h"
 
+#include "data/figures/boxes.h"
 #include "data/image.h"
 #include "ops/pixels.h"
 #include "train/loop/evaluation_pass.h"
@@ -24,6 +25,8 @@ Scores Task::scores(const EvaluationResult& result) const {
   const auto* const sums = std::get_if<ScoreSums>(&result.measured);
   return sums != nullptr ? from_sums(*sums) : std::get<Scores>(result.measured);
 }
+
+std::vector<std::vector<ShownBox>> Task::boxes_on(const Batch& /*batch*/) const { return {}; }
 
 std::optional<Image> Task::picture(const std::shared_ptr<const Dataset>& /*dataset*/,
                                    const EvaluateOptions& /*options*/) const {

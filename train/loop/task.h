@@ -22,6 +22,7 @@ struct EvaluateOptions;
 struct EvaluationResult;
 struct Image;
 struct ImageSize;
+struct ShownBox;
 
 struct TaskLoss {
   Tensor total;                 ///< loss to minimise: a scalar with its tape
@@ -49,6 +50,8 @@ class Task {
   [[nodiscard]] virtual TaskLoss loss(const Batch& batch, Context& ctx) const = 0;
   /// The size of images for the model, before the task encodes them.
   [[nodiscard]] ImageSize image_size(const Model& model) const;
+  /// The boxes of a prepared batch on the CPU, in pixels of its images; empty if it has none.
+  [[nodiscard]] virtual std::vector<std::vector<ShownBox>> boxes_on(const Batch& batch) const;
   /// Messages for the user before a run.
   [[nodiscard]] virtual Notices notices() const { return {}; }
   /// True if this parameter is expected to receive no gradient.

@@ -7,6 +7,7 @@
 #include "engine/cpu_isa.h"
 #include "train/loop/best_epoch.h"
 #include "train/loop/finite_state.h"
+#include "train/loop/shown_batch.h"
 #include "train/run/image_lists.h"
 
 namespace fovea {
@@ -264,7 +265,7 @@ void Trainer::train_step() {
 
 void Trainer::with_step_in_errors(const std::function<void()>& act) const {
   const std::string place = " (step " + std::to_string(progress_.step) + ", epoch " +
-                            std::to_string(progress_.finished_epochs) + ")";
+                            std::to_string(progress_.finished_epochs + 1) + ")";
   try {
     act();
   } catch (const OutOfMemory& error) {
@@ -297,7 +298,8 @@ Batch Trainer::next() {
     batch = preparation()(only_batches_[at.shard - own.first], at);
   }
   const bool is_first = progress_.forward == 0 && at.cursor == Cursor{} && at.shard == own.first;
-  if (is_first) observer_->first_images(with_values(batch).images);
+  if (is_first)
+    observer_->first_images(shown_batch(step_.task(), with_values(batch), *data_.train));
   return batch;
 }
 
@@ -317,11 +319,13 @@ void Trainer::log_interval() {
 }
 
 bool Trainer::finish_epoch() {
-  observer_->before_evaluation(finite_state());  // throws before a meaningless evaluation
+  const TrainState trained = finite_state();  // throws before a meaningless evaluation
+  const bool evaluates = options_.evaluates_after(progress_.finished_epochs, epochs_);
+  if (evaluates) observer_->before_evaluation(trained);
   wait_for_all();
   EpochRow row = meter_.epoch_row(progress_);
   row.lr = rate_at(progress_.step - 1);
-  if (!evaluate_epoch(row)) return false;
+  if (evaluates && !evaluate_epoch(row)) return false;
   note_scores(task(), options_.schedule, row, progress_);
   ++progress_.finished_epochs;
   progress_.epoch = {};

@@ -33,10 +33,20 @@ struct LoopOptions {
   std::int64_t zero = 0;              ///< 1: the optimizer's state is sharded, see portions.h
   std::int64_t grad_accum_steps = 1;  ///< batches per step
   std::int64_t cooldown_epochs = 0;
+  std::int64_t val_interval = 1;                          ///< epochs between evaluations
   std::int64_t log_interval = 50, recovery_interval = 0;  ///< in steps; 0: never
   std::int64_t fingerprint_interval = 0;                  ///< in steps; 0: an epoch
   std::int64_t max_steps = 0;  ///< stop after this many steps; 0: no limit
   bool overfit_batch = false;  ///< train on the first batch only
+
+  /// Whether epoch `epoch` (from 0) of `epochs` is evaluated: every val_interval-th and the last.
+  [[nodiscard]] bool evaluates_after(std::int64_t epoch, std::int64_t epochs) const {
+    return (epoch + 1) % val_interval == 0 || epoch + 1 == epochs;
+  }
+  /// The number of evaluations in `epochs` epochs.
+  [[nodiscard]] std::int64_t evaluations(std::int64_t epochs) const {
+    return (epochs + val_interval - 1) / val_interval;
+  }
 };
 
 struct TrainerOptions : LoopOptions {

@@ -89,6 +89,7 @@ Plan make_plan(const TrainConfig& config, const Datasets& data, Communicator& pr
                                       {plan.batch_size, config.loop.grad_accum_steps})
                              .steps();
   plan.epochs = total_epochs(schedule_options(config), config.loop.cooldown_epochs);
+  plan.evaluations = config.loop.evaluations(plan.epochs);
   plan.memory = plan_memory(probe, processes);
   plan.memory.program = room.program;
   plan.largest_batch =
@@ -138,7 +139,10 @@ std::string plan_table(const Plan& plan) {
   row("per epoch",
       std::to_string(plan.steps_per_epoch) + (plan.steps_per_epoch == 1 ? " step, " : " steps, ") +
           format_duration(static_cast<double>(plan.steps_per_epoch) * plan.seconds_per_step) +
-          ", plus " + format_duration(plan.evaluation_seconds) + " of evaluation");
+          ", plus " + format_duration(plan.evaluation_seconds) + " of evaluation" +
+          (plan.evaluations < plan.epochs
+               ? " after " + std::to_string(plan.evaluations) + " of them"
+               : ""));
   const std::time_t end = std::time(nullptr) + static_cast<std::time_t>(plan.total_seconds());
   row(std::to_string(plan.epochs) + (plan.epochs == 1 ? " epoch" : " epochs"),
       format_duration(plan.total_seconds()) + " total; would finish at " +

@@ -20,13 +20,14 @@ struct Plan {
   /// does not fit.
   double seconds_per_step = 0;
   double wait_per_step = 0;       ///< part of seconds_per_step spent waiting for data
-  double evaluation_seconds = 0;  ///< per epoch, including averaged weights
+  double evaluation_seconds = 0;  ///< of one evaluation, including averaged weights
+  std::int64_t evaluations = 0;
 
   [[nodiscard]] bool fits() const { return batch_size <= largest_batch; }
   /// Duration of all epochs with their evaluations.
   [[nodiscard]] double total_seconds() const {
-    return static_cast<double>(epochs) *
-           (static_cast<double>(steps_per_epoch) * seconds_per_step + evaluation_seconds);
+    return static_cast<double>(epochs * steps_per_epoch) * seconds_per_step +
+           static_cast<double>(evaluations) * evaluation_seconds;
   }
 };
 

@@ -10,6 +10,7 @@
 #include "engine/base/error.h"
 #include "engine/base/files.h"
 #include "models/checkpoints/pretrained.h"
+#include "train/run/batch_sheet.h"
 #include "train/run/kept_states.h"
 #include "train/run/log_charts.h"
 #include "train/run/weights_files.h"
@@ -21,7 +22,7 @@ bool contains(const std::vector<std::int64_t>& epochs, std::int64_t epoch) {
   return std::find(epochs.begin(), epochs.end(), epoch) != epochs.end();
 }
 
-/// Whether an epoch has just ended and was evaluated.
+/// Whether an epoch has just been finished, with its evaluation if it has one.
 bool ends_epoch(const Progress& progress) {
   return progress.finished_epochs > 0 && progress.cursor == Cursor{progress.finished_epochs, 0};
 }
@@ -116,7 +117,8 @@ void RunRecorder::epoch(const EpochRow& row, const TrainState& state) {
   log_.epoch(row);
   log_fingerprint(state, row.epoch, /*ends_run=*/false);
   show(row, state.progress.step);
-  write_file_atomically(paths_.curves(), svg_of_charts(log_charts(task_, log_.epochs())));
+  write_file_atomically(paths_.curves(),
+                        svg_of_charts(log_charts(task_, log_.epochs()), kChartsInRow));
   Paths obsolete = dropped_epochs();
   Files files = weights_of(row, state);
   files.insert(files.begin(), kept_state(state, obsolete));
@@ -292,9 +294,10 @@ std::filesystem::path RunRecorder::keep_unevaluated() noexcept try {
   return {};
 }
 
-void RunRecorder::first_images(const Tensor& images) {
+void RunRecorder::first_images(const ShownBatch& batch) {
+  const bool is_latents = info_.latents && batch.images.size(1) != Image::kChannels;
   write_png(paths_.first_batch(),
-            info_.latents ? latent_sheet(images) : contact_sheet(images, info_.normalization));
+            is_latents ? latent_sheet(batch.images) : batch_sheet(batch, info_.normalization));
 }
 
 void RunRecorder::picture(std::int64_t epoch, const Image& picture) const {

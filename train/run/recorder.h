@@ -18,6 +18,8 @@
 
 namespace fovea {
 
+struct ShownBatch;
+
 struct RecorderOptions {
   std::int64_t history = 0;   ///< number of best checkpoints to keep
   bool asynchronous = false;  ///< write checkpoints in the background
@@ -56,7 +58,7 @@ class RunRecorder {
   /// path, or "". Never throws: if it fails, a resume finds the state where it is.
   std::filesystem::path keep_unevaluated() noexcept;
   /// Writes the images of a batch as one picture.
-  void first_images(const Tensor& images);
+  void first_images(const ShownBatch& batch);
   /// Writes the picture of the model's output on held-out images after an epoch.
   void picture(std::int64_t epoch, const Image& picture) const;
   /// Waits for pending files and throws if writing failed. Call it at the end.

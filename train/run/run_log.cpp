@@ -26,28 +26,32 @@ struct Column {
   using Group = std::vector<double> EpochRow::*;
 
   std::string name;
+  std::string former;  ///< its name in earlier versions, if it was another
   std::variant<double EpochRow::*, Group> field;
-  std::size_t index = 0;  ///< index within its group
-  std::size_t count = 1;  ///< size of its group
+  std::size_t index = 0;   ///< index within its group
+  std::size_t count = 1;   ///< size of its group
+  bool is_recent = false;  ///< logs of earlier versions may lack it
 };
 
 /// The list of columns, used for writing and reading.
 std::vector<Column> columns_of(const TaskInfo& task) {
-  std::vector<Column> columns{{"train_loss", &EpochRow::train_loss}};
+  std::vector<Column> columns{{"train_loss", "", &EpochRow::train_loss}};
   const auto add_measures = [&](const std::string& prefix, Column::Group group) {
     for (std::size_t i = 0; i < task.measures.size(); ++i) {
-      columns.push_back({prefix + task.measures[i].name, group, i, task.measures.size()});
+      const Measure& m = task.measures[i];
+      const std::string former = m.former_name.empty() ? "" : prefix + m.former_name;
+      columns.push_back({prefix + m.name, former, group, i, task.measures.size(), m.is_recent});
     }
   };
   for (std::size_t i = 0; i < task.loss_parts.size(); ++i) {
-    columns.push_back(
-        {"train_" + task.loss_parts[i], &EpochRow::train_parts, i, task.loss_parts.size()});
+    columns.push_back({"train_" + task.loss_parts[i], "", &EpochRow::train_parts, i,
+                       task.loss_parts.size(), true});
   }
   add_measures("eval_", &EpochRow::eval);
-  columns.push_back({"lr", &EpochRow::lr});
+  columns.push_back({"lr", "", &EpochRow::lr});
   add_measures("ema_", &EpochRow::ema);
-  columns.push_back({"img_s", &EpochRow::img_s});
-  columns.push_back({"seconds", &EpochRow::seconds});
+  columns.push_back({"img_s", "", &EpochRow::img_s});
+  columns.push_back({"seconds", "", &EpochRow::seconds});
   return columns;
 }
 
@@ -71,6 +75,25 @@ std::string header_line(const std::vector<Column>& columns) {
   return line;
 }
 
+/// The place of each column in the lines of a log; 0, that of the epoch, if the log lacks it.
+using Places = std::vector<std::size_t>;
+
+/// The places under this header, which has the columns by their names or the former ones; empty if
+/// it is the header of something else.
+std::optional<Places> places_in(const std::string& header, const std::vector<Column>& columns) {
+  const std::vector<std::string> names = split_text(header, ',');
+  if (names.empty() || names.front() != "epoch") return {};
+  Places places;
+  std::size_t next = 1;
+  for (const Column& column : columns) {
+    const bool is_there = next < names.size() && !names[next].empty() &&
+                          (names[next] == column.name || names[next] == column.former);
+    if (!is_there && !column.is_recent) return {};
+    places.push_back(is_there ? next++ : 0);
+  }
+  return next == names.size() ? std::optional(places) : std::nullopt;
+}
+
 /// Returns false if `text` is not a value of that column.
 bool parse_cell(const std::string& text, const Column& column, EpochRow& row) {
   const auto* number = std::get_if<double EpochRow::*>(&column.field);
@@ -92,12 +115,15 @@ void forget_empty(std::vector<double>& group) {
 }
 
 /// Returns false if `line` is not a row.
-bool parse_row(std::string_view line, const std::vector<Column>& columns, EpochRow& row) {
+bool parse_row(std::string_view line, const std::vector<Column>& columns, const Places& places,
+               EpochRow& row) {
   const std::vector<std::string> cells = split_text(line, ',');
-  if (cells.size() != columns.size() + 1 || !parse_integer(cells[0])) return false;
+  const std::size_t width = 1 + std::ranges::max(places);
+  if (cells.size() != width || !parse_integer(cells[0])) return false;
   row.epoch = *parse_integer(cells[0]);
   for (std::size_t i = 0; i < columns.size(); ++i) {
-    if (!parse_cell(cells[i + 1], columns[i], row)) return false;
+    const std::string cell = places[i] == 0 ? "" : cells[places[i]];
+    if (!parse_cell(cell, columns[i], row)) return false;
   }
   for (std::vector<double>* const group : {&row.train_parts, &row.eval, &row.ema})
     forget_empty(*group);
@@ -149,21 +175,14 @@ std::vector<LoggedValue> logged_values(const TaskInfo& task, const EpochRow& row
 
 std::vector<EpochRow> parse_epochs(const TaskInfo& task, std::string_view csv,
                                    const std::string& name) {
-  std::vector<Column> columns = columns_of(task);
-  const std::string expected = header_line(columns);
+  const std::vector<Column> columns = columns_of(task);
   const std::vector<std::string> lines = lines_of(csv);
-  const std::string first = lines.empty() ? "" : lines.front();
-  if (first != expected) {  // a run of an earlier version that did not log them
-    std::erase_if(columns, [](const Column& column) {
-      const auto* group = std::get_if<Column::Group>(&column.field);
-      return group != nullptr && *group == &EpochRow::train_parts;
-    });
-  }
-  check(first == header_line(columns), name,
-        ": the first line is not the header of this kind of log, expected ", expected);
+  const std::optional<Places> places = places_in(lines.empty() ? "" : lines.front(), columns);
+  check(places.has_value(), name,
+        ": the first line is not the header of this kind of log, expected ", header_line(columns));
   std::vector<EpochRow> rows;
   for (std::size_t i = 1; i < lines.size(); ++i) {
-    const bool is_row = parse_row(lines[i], columns, rows.emplace_back());
+    const bool is_row = parse_row(lines[i], columns, *places, rows.emplace_back());
     check(is_row, name, ": line ", i + 1, " is not a row of a training log");
   }
   return rows;

@@ -21,7 +21,7 @@ struct EpochRow {
   std::int64_t epoch = 0;             ///< counted from 0
   double train_loss = 0;              ///< NaN: all steps were skipped
   std::vector<double> train_parts{};  ///< in the order of TaskInfo::loss_parts, or empty
-  Scores eval{};                      ///< scores on held-out images
+  Scores eval{};                      ///< scores on held-out images; empty: not evaluated
   double lr = 0;                      ///< learning rate of the epoch's last step
   Scores ema{};                       ///< scores of the averaged weights on held-out images
   double img_s = 0;                   ///< training images per second
@@ -97,7 +97,8 @@ void copy_logs(const std::filesystem::path& from, const std::filesystem::path& t
 [[nodiscard]] std::string loss_text(double loss, int decimals);
 /// Formats log.csv. Throws if a row does not match the task.
 [[nodiscard]] std::string format_epochs(const TaskInfo& task, const std::vector<EpochRow>& rows);
-/// Parses log.csv; loss parts may be missing. `name` stands for the path in errors.
+/// Parses log.csv; loss parts and recent metrics may be missing, and metrics may have their former
+/// names. `name` stands for the path in errors.
 [[nodiscard]] std::vector<EpochRow> parse_epochs(const TaskInfo& task, std::string_view csv,
                                                  const std::string& name);
 /// Formats one line of steps.jsonl, with its newline.

@@ -33,8 +33,15 @@ struct RunPaths {
   [[nodiscard]] std::filesystem::path log() const { return folder / "log.csv"; }
   [[nodiscard]] std::filesystem::path steps() const { return folder / "steps.jsonl"; }
   [[nodiscard]] std::filesystem::path first_batch() const { return folder / "first_batch.png"; }
-  /// Path of the picture of the model's output on held-out images after an epoch.
+  /// Path of the picture of the model's output on held-out images after an epoch (from 0); its name
+  /// counts from 1, with four digits or more.
   [[nodiscard]] std::filesystem::path epoch_picture(std::int64_t epoch) const {
+    const std::string number = std::to_string(epoch + 1);
+    const std::string zeros(number.size() < 4 ? 4 - number.size() : 0, '0');
+    return pictures() / ("epoch-" + zeros + number + ".png");
+  }
+  /// Its path in runs of earlier versions.
+  [[nodiscard]] std::filesystem::path former_epoch_picture(std::int64_t epoch) const {
     return pictures() / ("epoch-" + std::to_string(epoch) + ".png");
   }
   [[nodiscard]] std::filesystem::path pictures() const { return folder / "pictures"; }

@@ -30,7 +30,7 @@ struct Progress {
   std::int64_t updates = 0;          ///< number of steps that changed the weights
   std::int64_t forward = 0;          ///< training batches seen, micro-batches included
   Cursor cursor;                     ///< place of the next batch
-  std::int64_t finished_epochs = 0;  ///< trained, evaluated and logged
+  std::int64_t finished_epochs = 0;  ///< trained, evaluated if due, and logged
   LossSums epoch;                    ///< sums of the current epoch
   double epoch_seconds = 0;          ///< time spent on the current epoch
   LossSums interval;                 ///< sums since the last line of steps.jsonl

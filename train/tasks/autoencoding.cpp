@@ -2,6 +2,7 @@
 #include "train/tasks/autoencoding.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "data/figures/contact_sheet.h"
@@ -9,6 +10,7 @@
 #include "engine/upload.h"
 #include "models/model_as.h"
 #include "ops/arithmetic.h"
+#include "ops/reduce.h"
 #include "ops/view.h"
 #include "train/loop/batch_numbers.h"
 #include "train/loop/evaluation_pass.h"
@@ -19,15 +21,38 @@ namespace {
 
 constexpr std::uint64_t kNoiseStream = 0x766165;  // "vae": training
 constexpr std::int64_t kImagesShown = 8;
+constexpr std::size_t kMeasures = 5;
+constexpr double kLeastError = 1e-10;  // squared: a PSNR of 100 dB
+
+/// The squared error of each image's pixels in [0, 1]: f32 [B]. Images are in [-1, 1].
+Tensor squared_errors(const Tensor& images, const Tensor& output) {
+  const Tensor apart = ops::clamp(output.to(DType::f32), -1, 1) - images.to(DType::f32);
+  return ops::mean(apart * apart, {1, 2, 3}) * 0.25;
+}
+
+/// The sum of the images' PSNR; NaN if an error is.
+double sum_of_psnr(const Tensor& errors) {
+  double sum = 0;
+  for (const double error : errors.to_vector())
+    sum -= 10 * std::log10(error < kLeastError ? kLeastError : error);
+  return sum;
+}
 
 }  // namespace
 
 TaskInfo autoencoding_info() {
   TaskInfo info;
   info.loss_parts = {"rec", "kl"};
-  info.measures = {{.name = "loss", .title = "loss", .is_loss = true},
-                   {.name = "rec", .title = "absolute error of pixels"},
-                   {.name = "kl", .title = "KL divergence", .chart = "KL divergence"}};
+  info.measures = {
+      {.name = "loss", .title = "loss", .is_loss = true},
+      {.name = "rec", .title = "absolute error of pixels"},
+      {.name = "kl", .title = "KL per image", .is_detail = true},
+      {.name = "kl_latent", .title = "KL per latent", .chart = "KL per latent", .is_recent = true},
+      {.name = "psnr",
+       .title = "PSNR (dB)",
+       .chart = "PSNR",
+       .more_is_better = true,
+       .is_recent = true}};
   info.takes_raw_pixels = true;
   info.pictures = "Originals and reconstructions";
   info.next_steps =
@@ -74,14 +99,17 @@ EvaluationResult Autoencoding::evaluate(const std::shared_ptr<const Dataset>& da
     const Tensor noise = upload(noise_for({kEvaluationStream, 0}, batch.host), model_.device());
     const auto read = batch.forward({batch.there.images, noise}, [&](const auto& there) {
       const Errors e = errors(there[0], there[1], batch.ctx);
-      return std::vector{e.loss(options_.kl_weight), e.rec, e.kl, e.output};
+      return std::vector{e.loss(options_.kl_weight), e.rec, e.kl, e.output,
+                         squared_errors(there[0], e.output)};
     });
     const auto images = static_cast<double>(batch.host.size());
-    numbers.add({read[0].item() * images, read[1].item() * images, read[2].item() * images});
+    const double latents = static_cast<double>(noise.numel()) / images;
+    numbers.add({read[0].item() * images, read[1].item() * images, read[2].item() * images,
+                 read[2].item() * images / latents, sum_of_psnr(read[4])});
     return nonfinite_rows(ops::reshape(read[3], {batch.host.size(), -1}));
   };
   const EvaluationPass pass = evaluate_batches(model_, dataset, options, measure);
-  return {ScoreSums{numbers.sums(*options.processes, 3), pass.samples}, pass};
+  return {ScoreSums{numbers.sums(*options.processes, kMeasures), pass.samples}, pass};
 }
 
 std::optional<Image> Autoencoding::picture(const std::shared_ptr<const Dataset>& dataset,

@@ -13,7 +13,9 @@ struct AutoencodingOptions {
   double kl_weight = 1e-6;  ///< weight of the divergence of the latents, see latent_divergence()
 };
 
-/// An evaluation measures the loss and its two terms.
+/// An evaluation measures the loss and its two terms, the divergence per latent, and the mean of
+/// the images' peak signal-to-noise ratios: -10 log10 of the mean squared error of pixels in [0,
+/// 1], of reconstructions clipped to this range; at most 100 dB.
 [[nodiscard]] TaskInfo autoencoding_info();
 
 [[nodiscard]] std::unique_ptr<TaskSettings> autoencoding_settings();

@@ -37,13 +37,30 @@ Tensor bce_loss(const Tensor& logits, const Targets& targets, double smoothing,
     wanted = ops::greater(wanted, full({1}, *options.threshold, z.options())).to(z.dtype());
   }
   Tensor mean;
-  if (options.pos_weight) {  // -w t log sigmoid(z) - (1 - t) log(1 - sigmoid(z))
-    mean = -ops::mean(wanted * ops::logsigmoid(z) * *options.pos_weight +
-                      (wanted * -1.0 + 1.0) * ops::logsigmoid(-z));
+  if (options.pos_weight || options.class_weights.defined()) {
+    // -w t log sigmoid(z) - (1 - t) log(1 - sigmoid(z))
+    Tensor terms = wanted * ops::logsigmoid(z) * options.pos_weight.value_or(1) +
+                   (wanted * -1.0 + 1.0) * ops::logsigmoid(-z);
+    if (options.class_weights.defined()) terms = terms * options.class_weights.to(z.dtype());
+    mean = -ops::mean(terms);
   } else {
     mean = ops::bce_with_logits(z, wanted);
   }
   return options.sum_classes ? mean * static_cast<double>(classes) : mean;
+}
+
+Tensor weighted_targets(const Targets& targets, double smoothing, const Tensor& weights) {
+  const Tensor wanted = targets.soft.defined()
+                            ? targets.soft
+                            : smooth_targets(targets.labels, weights.size(0), smoothing);
+  return wanted * weights.to(wanted.dtype());
+}
+
+Tensor weighted_class_loss(const Tensor& logits, const Tensor& weighted,
+                           std::optional<double> whole) {
+  const Tensor z = widened(logits), t = weighted.to(z.dtype());
+  const Tensor sum = -ops::sum(t * ops::log_softmax(z));
+  return whole ? sum / *whole : sum / ops::sum(t);
 }
 
 Tensor jsd_loss(const Tensor& logits, const Tensor& labels, double smoothing,

@@ -36,11 +36,17 @@ TaskInfo classification_info(const ClassificationOptions& options) {
       "  ./run predict IMAGE --checkpoint RUN\n";
   info.needs_labels = info.has_data_classes = info.has_class_report = true;
   info.takes_raw_pixels = true;
+  info.has_divisors = options.objective.divides_by_weights();
   if (mixes(options.mix)) {
     info.batch_multiple = 2;
     info.prepared = "one draw of mixing";
   }
   return info;
+}
+
+void mark_trivial(TaskInfo& info, std::int64_t classes) {
+  for (Measure& measure : info.measures)
+    if (measure.name == "top5") measure.is_trivial = classes <= kTrivialTop5;
 }
 
 Classification::Classification(const ClassificationOptions& options, Model& model,
@@ -52,6 +58,7 @@ Classification::Classification(const ClassificationOptions& options, Model& mode
       objective_(options.objective, model.info(), training) {
   options_.mix.smoothing = options.objective.smoothing;
   options_.mix.classes = model.info().num_classes;
+  mark_trivial(info_, model.info().num_classes);
 }
 
 Batch Classification::prepare(Batch batch, const BatchPlace& place) const {

@@ -27,6 +27,11 @@ struct ClassificationOptions {
 /// Description of the task. With a teacher, the loss has two parts: labels and distillation.
 [[nodiscard]] TaskInfo classification_info(const ClassificationOptions& options);
 
+/// Top-5 of so few classes is always 100 %.
+inline constexpr std::int64_t kTrivialTop5 = 5;
+/// Marks the measures that are trivial for so many classes.
+void mark_trivial(TaskInfo& info, std::int64_t classes);
+
 class Classification : public Task {
  public:
   /// Loads a teacher if the options name one. Throws unless the model is a classifier.
@@ -34,6 +39,9 @@ class Classification : public Task {
 
   [[nodiscard]] const TaskInfo& info() const override { return info_; }
   [[nodiscard]] Batch prepare(Batch batch, const BatchPlace& place) const override;
+  [[nodiscard]] std::vector<double> divisors(const Batch& batch) const override {
+    return objective_.divisors(batch);
+  }
   [[nodiscard]] TaskLoss loss(const Batch& batch, Context& ctx) const override;
   [[nodiscard]] Notices notices() const override { return objective_.notices(model_); }
   [[nodiscard]] bool is_unused(const Parameter& parameter) const override;

@@ -18,6 +18,17 @@ void add_loss_fields(FieldGroup& g, ObjectiveOptions& options) {
         "cross-entropy of the first of aug-splits plus Jensen-Shannon divergence between all");
 }
 
+void add_class_weight_fields(FieldGroup& g, ClassWeightOptions& options) {
+  g.choice("loss-class-weight", &options.by,
+           "weights of the classes in the training loss, by their numbers of training images: "
+           "inverse frequency or effective number");
+  g.number("loss-weight-power", &options.power, "inv_freq: exponent, 0.5 for softer weights",
+           {0, 10});
+  g.number("loss-weight-beta", &options.beta, "effective_num: beta of the effective number",
+           {1e-6, 1 - 1e-9});
+  g.number("loss-weight-max", &options.largest, "loss-class-weight: largest weight", {1e-6, 1e6});
+}
+
 void add_teacher_fields(Fields& fields, ObjectiveOptions& options) {
   FieldGroup g(fields, "Distil");
   g.choice("distillation-type", &options.distillation, "also train on the outputs of a teacher");
@@ -47,6 +58,21 @@ void check_losses(const ObjectiveOptions& options, std::int64_t splits) {
   check_usage(!options.jsd_loss || splits > 1, "--jsd-loss compares splits: it needs --aug-splits");
   check_usage(!options.jsd_loss || !options.bce_loss,
               "--jsd-loss and --bce-loss: expected only one of them");
+}
+
+void check_class_weights(const ObjectiveOptions& options) {
+  const ClassWeightOptions& weights = options.class_weights;
+  const ClassWeightOptions usual;
+  check_usage(weights.by == ClassWeighting::inv_freq || weights.power == usual.power,
+              "--loss-weight-power needs --loss-class-weight inv_freq");
+  check_usage(weights.by == ClassWeighting::effective_num || weights.beta == usual.beta,
+              "--loss-weight-beta needs --loss-class-weight effective_num");
+  if (weights.by == ClassWeighting::none) {
+    check_usage(!weights.largest, "--loss-weight-max needs --loss-class-weight");
+    return;
+  }
+  check_usage(!options.jsd_loss, "--loss-class-weight ", name_of(weights.by),
+              " weights cross-entropy and --bce-loss, not --jsd-loss");
 }
 
 void check_teacher(const ClassificationOptions& options) {
@@ -93,12 +119,14 @@ class ClassificationSettings
     g.number("mixup-off-epoch", &options.mix_epochs,
              "epoch from which mixing is off; 0: always mix", {0, kMaxCount});
     add_loss_fields(g, options.objective);
+    add_class_weight_fields(g, options.objective.class_weights);
     add_teacher_fields(fields, options.objective);
   }
   void check(const TrainConfig& config) const override {
     const LoaderOptions& loader = config.images.loader;
     check_mixing(options.mix, loader);
     check_losses(options.objective, loader.rows.splits);
+    check_class_weights(options.objective);
     check_teacher(options);
   }
   [[nodiscard]] TaskInfo info(const TrainConfig&) const override {
@@ -115,7 +143,10 @@ class ClassificationSettings
                                  .run = config.run};
     return std::make_unique<Classification>(options, model, training);
   }
-  void forget_files() override { options.objective.distillation = Distillation::none; }
+  void forget_files() override {
+    options.objective.distillation = Distillation::none;
+    options.objective.class_weights = {};
+  }
   void precede_settings() override { options.objective.without_teacher = WithoutTeacher::deit; }
 };
 

@@ -143,7 +143,7 @@ std::optional<Image> DepthEstimation::picture(const std::shared_ptr<const Datase
     const Tensor predicted = output.to(Device{}).to(DType::f64).contiguous();
     const Tensor depths = depths_of(batch.host, DepthSource::filled).to(DType::f64);
     const std::vector<double> metres = depths.to_vector();
-    const double most = *std::max_element(metres.begin(), metres.end());
+    const double most = std::max(1e-3, *std::max_element(metres.begin(), metres.end()));
     std::vector<Image> pictures;
     for (std::int64_t b = 0; b < batch.host.size(); ++b) {
       const Tensor one = ops::slice(batch.host.images, 0, b, b + 1);
@@ -152,7 +152,7 @@ std::optional<Image> DepthEstimation::picture(const std::shared_ptr<const Datase
     add_colored(pictures, depths, most);
     add_colored(pictures, predicted, most);
     for (Image& shown : pictures) shown = enlarged(shown, enlargement(shown));
-    picture = picture_grid(pictures, batch.host.size());
+    picture = with_depth_scale(picture_grid(pictures, batch.host.size()), most);
     return std::int64_t{0};
   };
   static_cast<void>(evaluate_batches(model_, dataset, few, show));

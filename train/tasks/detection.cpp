@@ -2,7 +2,6 @@
 #include "train/tasks/detection.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -11,6 +10,7 @@
 #include "data/figures/colormap.h"
 #include "data/figures/generated_pictures.h"
 #include "data/sources/boxes/detection_check.h"
+#include "engine/base/text.h"
 #include "models/detection/set_loss.h"
 #include "models/model_as.h"
 #include "ops/arithmetic.h"
@@ -87,6 +87,13 @@ class ShownImage {
   double scale_ = 1;
 };
 
+/// Names the boxes by their classes.
+std::vector<ShownBox> named(std::vector<ShownBox> boxes, const std::vector<std::string>& classes) {
+  for (ShownBox& box : boxes)
+    if (box.color < classes.size()) box.label = classes[box.color];
+  return boxes;
+}
+
 std::vector<ShownBox> shown_boxes(const ImageTargets& targets) {
   std::vector<ShownBox> boxes;
   if (!targets.boxes) return boxes;
@@ -120,7 +127,8 @@ std::vector<ShownScene> readable_scenes(const Dataset& dataset, std::int64_t cou
   std::vector<ShownScene> scenes;
   for (std::int64_t i = 0; i < count; ++i) try {
       const Sample sample = dataset.get(i);
-      scenes.push_back({i, ShownImage(sample.image), shown_boxes(sample.targets)});
+      scenes.push_back(
+          {i, ShownImage(sample.image), named(shown_boxes(sample.targets), dataset.class_names())});
     } catch (const ImageError&) {
       continue;
     }
@@ -131,15 +139,18 @@ StoredSize sizes_of(const std::shared_ptr<const DetectionSet>& images) {
   return [images](std::int64_t index) { return images->stored_size(index); };
 }
 
-/// One of COCO's numbers, by its name: "AP50" is logged as "ap50".
+/// One of COCO's numbers, by its name: "AP small" is logged as "ap_small".
 Measure measure_of(std::string_view name) {
   Measure measure;
   measure.title = name;
   measure.chart = "Average precision";
   measure.more_is_better = true;
   measure.is_detail = name != "AP" && name != "AP50" && name != "AP75";
-  for (const char c : name)
-    measure.name += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  measure.name = lower_case(std::string(name));
+  if (const std::size_t blank = measure.name.find(' '); blank != std::string::npos) {
+    measure.former_name = measure.name;
+    measure.name[blank] = '_';
+  }
   return measure;
 }
 
@@ -215,16 +226,19 @@ Notices Detection::evaluation_notices(const Dataset& images) const {
   return notices;
 }
 
+Scores detection_scores(double loss, const AveragePrecision& precision) {
+  Scores scores{loss};
+  for (const double number : precision.numbers) scores.push_back(number < 0 ? kNaN : number);
+  return scores;
+}
+
 EvaluationResult Detection::evaluate(const std::shared_ptr<const Dataset>& dataset,
                                      const EvaluateOptions& options) const {
   const auto images = require_boxes(dataset, "detection");
   const FoundObjects found = find_objects(model_, dataset, options, sizes_of(images));
-  Scores scores{found.loss};
   const bool counts = found.pass.complete && found.pass.nonfinite == 0;
-  const auto numbers =
-      counts ? precision_of(found, dataset).numbers : std::array<double, kPrecisionNames.size()>{};
-  for (const double number : numbers) scores.push_back(number < 0 ? kNaN : number);
-  return {scores, found.pass};
+  const AveragePrecision precision = counts ? precision_of(found, dataset) : AveragePrecision();
+  return {detection_scores(found.loss, precision), found.pass};
 }
 
 std::optional<Image> Detection::picture(const std::shared_ptr<const Dataset>& dataset,
@@ -245,8 +259,8 @@ std::optional<Image> Detection::picture(const std::shared_ptr<const Dataset>& da
   for (std::size_t i = 0; i < shown.size(); ++i) {
     const ShownScene& scene = shown[i];
     tiles[i] = scene.image.with(scene.boxes, whole);
-    tiles[shown.size() + i] =
-        scene.image.with(shown_boxes(found.objects, scene.index, options_.threshold), whole);
+    const auto boxes = shown_boxes(found.objects, scene.index, options_.threshold);
+    tiles[shown.size() + i] = scene.image.with(named(boxes, dataset->class_names()), whole);
   }
   return picture_grid(tiles, std::ssize(shown));
 }

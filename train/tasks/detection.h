@@ -7,6 +7,7 @@
 #include "train/loop/task.h"
 #include "train/settings/config.h"
 #include "train/settings/task_settings.h"
+#include "train/tasks/detector_evaluation.h"
 
 namespace fovea {
 
@@ -22,6 +23,9 @@ struct DetectionOptions {
 /// to average over.
 [[nodiscard]] TaskInfo detection_info();
 
+/// The metrics of an evaluation.
+[[nodiscard]] Scores detection_scores(double loss, const AveragePrecision& precision);
+
 class Detection : public Task {
  public:
   /// Throws unless the model is a detector. `notices` are about the training images.
@@ -32,6 +36,9 @@ class Detection : public Task {
   [[nodiscard]] Batch prepare(Batch batch, const BatchPlace& place) const override;
   /// The number of objects, and of queries that will be matched to one.
   [[nodiscard]] std::vector<double> divisors(const Batch& batch) const override;
+  [[nodiscard]] std::vector<std::vector<ShownBox>> boxes_on(const Batch& batch) const override {
+    return shown_boxes_of(batch);
+  }
   /// The parts are those of the last layer: class, L1, GIoU, and the cardinality error, the mean
   /// difference of the numbers of found and of existing objects of an image.
   [[nodiscard]] TaskLoss loss(const Batch& batch, Context& ctx) const override;

@@ -171,6 +171,23 @@ Batch with_relative_boxes(Batch batch) {
   return batch;
 }
 
+std::vector<std::vector<ShownBox>> shown_boxes_of(const Batch& batch) {
+  const ImageSize padded{batch.images.size(2), batch.images.size(3)};
+  std::vector<std::vector<ShownBox>> shown;
+  for (const Objects& objects : objects_of(batch)) {
+    const ImageSize size = unpadded_size(batch.find("mask"), std::ssize(shown), padded);
+    const auto width = static_cast<double>(size.width), height = static_cast<double>(size.height);
+    std::vector<ShownBox>& boxes = shown.emplace_back();
+    for (std::size_t i = 0; i < objects.labels.size(); ++i) {
+      const double* const box = objects.boxes.data() + 4 * i;  // (cx, cy, w, h), relative
+      boxes.push_back({(box[0] - box[2] / 2) * width, (box[1] - box[3] / 2) * height,
+                       box[2] * width, box[3] * height,
+                       static_cast<std::size_t>(objects.labels[i])});
+    }
+  }
+  return shown;
+}
+
 std::vector<Objects> objects_of(const Batch& batch) {
   const Tensor boxes = batch.at("boxes"), labels = batch.at("box_labels");
   const std::int64_t most = boxes.size(1);

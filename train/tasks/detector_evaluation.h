@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "data/dataset.h"
+#include "data/figures/boxes.h"
 #include "models/detection/average_precision.h"
 #include "models/detector.h"
 #include "train/loop/evaluation_pass.h"
@@ -41,6 +42,8 @@ using StoredSize = std::function<ImageSize(std::int64_t index)>;
 /// 4], (cx, cy, w, h) relative to the image without its padding, and stay on the CPU with their
 /// labels and counts, where they are matched. A mask that hides nothing is removed.
 [[nodiscard]] Batch with_relative_boxes(Batch batch);
+/// The boxes of such a batch in pixels of its images, coloured by class.
+[[nodiscard]] std::vector<std::vector<ShownBox>> shown_boxes_of(const Batch& batch);
 /// The objects of each image of such a batch.
 [[nodiscard]] std::vector<Objects> objects_of(const Batch& batch);
 

@@ -14,6 +14,7 @@
 #include "ops/view.h"
 #include "train/loop/batch_numbers.h"
 #include "train/loop/evaluation_pass.h"
+#include "train/run/batch_sheet.h"
 #include "train/tasks/image_keys.h"
 
 namespace fovea {
@@ -50,8 +51,8 @@ TaskInfo diffusion_info(bool learns_variances, bool stored_latents) {
   info.measures = {{.name = "loss", .title = "loss", .is_loss = true}};
   if (learns_variances) {
     info.loss_parts = {"mse", "vb"};
-    info.measures.push_back({.name = "mse", .title = "mse"});
-    info.measures.push_back({.name = "vb", .title = "vb (bits)"});
+    info.measures.push_back({.name = "mse", .title = "mse", .chart = "Squared error of the noise"});
+    info.measures.push_back({.name = "vb", .title = "vb (bits)", .chart = "Variational bound"});
   }
   info.needs_labels = info.has_data_classes = true;
   info.takes_raw_pixels = true;
@@ -170,18 +171,22 @@ EvaluationResult Diffusion::evaluate(const std::shared_ptr<const Dataset>& datas
   return {ScoreSums{sums, pass.samples}, pass};
 }
 
-std::optional<Image> Diffusion::picture(const std::shared_ptr<const Dataset>& /*dataset*/,
+std::optional<Image> Diffusion::picture(const std::shared_ptr<const Dataset>& dataset,
                                         const EvaluateOptions& options) const {
   const std::vector<std::int64_t> classes = shown_classes(model_.config().num_classes);
   const Tensor x = sample_images(model_, options_.process, options_.samples, samples_of(classes),
                                  options.activations);
   const std::int64_t columns = std::ssize(classes);
-  if (encoder_ != nullptr) {
-    const Tensor pictures = encoder_->decode(x, options.activations).to(Device{});
-    return contact_sheet(pictures, options.normalization, columns);
+  if (encoder_ == nullptr && x.size(1) != Image::kChannels) return latent_sheet(x, columns);
+  ShownBatch shown{encoder_ == nullptr ? x : encoder_->decode(x, options.activations)};
+  shown.images = shown.images.to(Device{});
+  const auto names = dataset == nullptr ? std::vector<std::string>() : dataset->class_names();
+  const bool has_names = std::ssize(names) == model_.config().num_classes;
+  for (std::int64_t row = 0; row < kRowsShown && has_names; ++row) {
+    for (const std::int64_t label : classes)
+      shown.names.push_back(names[static_cast<std::size_t>(label)]);
   }
-  return x.size(1) == Image::kChannels ? contact_sheet(x, options.normalization, columns)
-                                       : latent_sheet(x, columns);
+  return batch_sheet(shown, options.normalization, columns);
 }
 
 }  // namespace fovea

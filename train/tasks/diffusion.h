@@ -63,7 +63,8 @@ class Diffusion : public Task {
   /// Evaluates with the same time steps and noise every time; labels are not dropped.
   [[nodiscard]] EvaluationResult evaluate(const std::shared_ptr<const Dataset>& dataset,
                                           const EvaluateOptions& options) const override;
-  /// Samples of up to ten classes, one column per class, always from the same noise.
+  /// Samples of up to ten classes, one column per class with its name in the data set, always from
+  /// the same noise.
   [[nodiscard]] std::optional<Image> picture(const std::shared_ptr<const Dataset>& dataset,
                                              const EvaluateOptions& options) const override;
 

@@ -7,14 +7,30 @@
 #include "ops/activation.h"
 #include "ops/arithmetic.h"
 #include "ops/loss.h"
+#include "ops/reduce.h"
 
 namespace fovea {
+namespace {
+
+Targets targets_of(const Batch& batch) { return {batch.labels, batch.find("targets")}; }
+
+}  // namespace
 
 Objective::Objective(const ObjectiveOptions& options, const ModelInfo& student,
                      const TrainingSplit& training)
     : options_(options), jsd_{.splits = training.splits} {
+  weigh_classes(training);
   if (options.distillation == Distillation::none) return;
   teacher_ = make_teacher(options.teacher, student, training);
+}
+
+void Objective::weigh_classes(const TrainingSplit& training) {
+  if (options_.class_weights.by == ClassWeighting::none || training.images == nullptr) return;
+  const std::vector<std::int64_t> counts = class_counts(*training.images);
+  const std::vector<double> weights = class_weights(counts, options_.class_weights);
+  class_weights_ = from_values({std::ssize(weights)}, weights);
+  options_.bce.class_weights = class_weights_.to(training.run.device);
+  weights_text_ = class_weights_text(weights, counts, training.images->class_names());
 }
 
 Batch Objective::prepared(Batch batch) const {
@@ -22,9 +38,8 @@ Batch Objective::prepared(Batch batch) const {
 }
 
 TaskLoss Objective::operator()(const ClassifierOutput& student, const Batch& batch) const {
-  const Targets targets{batch.labels, batch.find("targets")};
-  if (teacher_ == nullptr) return {base(untaught(student), targets)};
-  const Tensor hard = base(student.logits, targets);
+  if (teacher_ == nullptr) return {base(untaught(student), batch)};
+  const Tensor hard = base(student.logits, batch);
   const Tensor learner = student.logits_dist.defined() ? student.logits_dist : student.logits;
   const Tensor taught = distil(learner, teacher_->logits(batch));
   return {hard * (1 - options_.alpha) + taught * options_.alpha, {hard, taught}};
@@ -36,8 +51,20 @@ Tensor Objective::untaught(const ClassifierOutput& student) const {
   return (student.logits + student.logits_dist) * 0.5;
 }
 
-Tensor Objective::base(const Tensor& logits, const Targets& targets) const {
+std::vector<double> Objective::divisors(const Batch& batch) const {
+  const Tensor weighted = weighted_targets(targets_of(batch), options_.smoothing, class_weights_);
+  return {ops::sum(weighted.to(DType::f64)).item()};
+}
+
+Tensor Objective::base(const Tensor& logits, const Batch& batch) const {
   const double smoothing = options_.smoothing;
+  const Targets targets = targets_of(batch);
+  if (options_.divides_by_weights()) {
+    std::optional<double> whole;
+    if (!batch.divisors.empty()) whole = batch.divisors[0] * batch.share();
+    return weighted_class_loss(
+        logits, weighted_targets(targets, smoothing, options_.bce.class_weights), whole);
+  }
   if (options_.jsd_loss) return jsd_loss(logits, targets.labels, smoothing, jsd_);
   if (options_.bce_loss) return bce_loss(logits, targets, smoothing, options_.bce);
   if (targets.soft.defined()) return ops::soft_cross_entropy(logits, targets.soft);
@@ -60,8 +87,12 @@ bool Objective::is_unused(const Parameter& parameter) const {
 }
 
 Notices Objective::notices(const Model& model) const {
-  if (teacher_ != nullptr) return teacher_->notices();
   Notices notices;
+  notices.add_new(weights_text_);
+  if (teacher_ != nullptr) {
+    notices.add_all(teacher_->notices());
+    return notices;
+  }
   const auto& parameters = model.store().parameters();
   const bool distilled = std::any_of(parameters.begin(), parameters.end(), [](const Parameter& p) {
     return p.role == Role::distillation_head;

@@ -9,6 +9,7 @@
 #include "ops/loss.h"
 #include "train/loop/task.h"
 #include "train/tasks/class_losses.h"
+#include "train/tasks/class_weights.h"
 #include "train/tasks/teacher.h"
 
 namespace fovea {
@@ -35,6 +36,12 @@ struct ObjectiveOptions {
   bool bce_loss = false;  ///< replaces cross-entropy over all classes
   BceOptions bce{};
   bool jsd_loss = false;  ///< replaces cross-entropy if an image has several rows
+  ClassWeightOptions class_weights{};
+
+  /// Whether the loss with the labels is a mean weighted by classes; bce_loss weights terms only.
+  [[nodiscard]] bool divides_by_weights() const {
+    return class_weights.by != ClassWeighting::none && !bce_loss;
+  }
   Distillation distillation = Distillation::none;
   double alpha = 0.5;  ///< weight of the distillation loss
   double tau = 1;      ///< distillation temperature
@@ -46,7 +53,8 @@ struct ObjectiveOptions {
 class Objective {
  public:
   /// Loads the teacher's weights, or its stored logits of all training images, if there is one. A
-  /// teacher must accept images of the student's size and have equally many classes.
+  /// teacher must accept images of the student's size and have equally many classes. Counts the
+  /// training images of each class if classes have weights.
   Objective(const ObjectiveOptions& options, const ModelInfo& student,
             const TrainingSplit& training);
 
@@ -56,6 +64,8 @@ class Objective {
   [[nodiscard]] TaskLoss operator()(const ClassifierOutput& student, const Batch& batch) const;
   /// The batch with what the teacher needs. Called on the CPU, before the upload.
   [[nodiscard]] Batch prepared(Batch batch) const;
+  /// See Task::divisors(): the sum of the weighted targets of a prepared batch on the CPU.
+  [[nodiscard]] std::vector<double> divisors(const Batch& batch) const;
 
   /// True if it is expected that a parameter gets no gradient: the distillation head, if there is
   /// no teacher.
@@ -64,13 +74,16 @@ class Objective {
   [[nodiscard]] Notices notices(const Model& model) const;
 
  private:
-  [[nodiscard]] Tensor base(const Tensor& logits, const Targets& targets) const;
+  void weigh_classes(const TrainingSplit& training);
+  [[nodiscard]] Tensor base(const Tensor& logits, const Batch& batch) const;
   /// The logits trained by labels alone.
   [[nodiscard]] Tensor untaught(const ClassifierOutput& student) const;
   [[nodiscard]] Tensor distil(const Tensor& learner, const Tensor& teacher) const;
 
   ObjectiveOptions options_;
   JsdOptions jsd_;
+  Tensor class_weights_;      ///< [K] on the CPU; undefined: none
+  std::string weights_text_;  ///< their range, for the user
   std::unique_ptr<Teacher> teacher_;
 };
 
