@@ -155,6 +155,8 @@ Opened open_whole(const DatasetOptions& options, Split split) {
   check(options.name == "coco" || (options.annotations.empty() && options.val_annotations.empty()),
         "--annotations and --val-annotations: only apply to coco, but the data set is ",
         options.name);
+  check(options.name == "coco" || !options.compact_ids,
+        "--compact-ids: only applies to coco, but the data set is ", options.name);
   return source_of(options.name).open(options, split);
 }
 

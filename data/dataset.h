@@ -144,6 +144,9 @@ struct DatasetOptions {
   // For data sets of photographs: folder, tar, pack.
   std::string train_split{}, val_split{};  ///< below data_dir; empty: the usual names
   std::filesystem::path annotations{}, val_annotations{};  ///< of coco; empty: the usual names
+  bool compact_ids = false;  ///< of coco: its categories have the numbers 1 to n, see CategoryIds
+  /// With compact_ids the ids of the categories 1 to n; empty: those of the training images' file.
+  std::vector<std::int64_t> category_ids{};
   std::filesystem::path val_labels{};  ///< labels of test pictures that are not in class folders
   std::filesystem::path class_map{};   ///< a file with one class name per line, in label order
   std::string index_cache{};  ///< folder for index files, or "none"; empty: the user's cache folder

@@ -44,6 +44,10 @@ void add_fields(Fields& fields, DatasetOptions& options) {
         "annotations/instances_train2017.json)");
   g.add("val-annotations", &options.val_annotations,
         "coco: annotation file of the test images (default: annotations/instances_val2017.json)");
+  g.add("compact-ids", &options.compact_ids,
+        "coco: the model's outputs are the categories 1 to n by ascending id, not the ids "
+        "themselves; predictions carry the ids")
+      .fixed = true;
   g.number("val-fraction", &options.val_fraction,
            "fraction of each class's training images held out for validation; 0: use val-split "
            "(default for one folder of classes: 0.1)",

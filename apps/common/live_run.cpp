@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "apps/common/signals.h"
+#include "data/sources/boxes/detection_set.h"
 #include "report/run_report.h"
 #include "train/plan/product_rate.h"
 #include "train/start/data_origin.h"
@@ -35,6 +36,8 @@ WeightsInfo weights_info(const TrainConfig& config, const Trainer& trainer) {
   WeightsInfo info;
   info.dataset = config.data.name;
   info.classes = dataset.class_names();
+  if (const auto* const boxes = dynamic_cast<const DetectionSet*>(&dataset))
+    info.categories = boxes->stored_ids();
   info.normalization = config.run.normalization;
   info.crop = config.evaluation.crop;
   info.exif_orientation = dataset.exif_orientation();

@@ -31,10 +31,14 @@ void require_classes_of(const LoadedModel& trained, const DetectionSet& images) 
 
 /// Objects on the images of a data set as COCO's results, JSON text.
 std::string coco_results(const std::vector<FoundObject>& objects, const DetectionSet& images) {
+  const CategoryIds ids = images.stored_ids();
   std::vector<ScoredBox> boxes;
   for (const FoundObject& object : objects) {
+    const std::int64_t category = ids.id_of(object.where.category);
+    if (category < 0) continue;  // an output of no category
     boxes.push_back(object.where);
     boxes.back().image = images.image_id(object.where.image);
+    boxes.back().category = category;
   }
   return format_coco_results(boxes);
 }

@@ -124,6 +124,8 @@ DatasetOptions EvaluateRequest::images_of(const LoadedModel& trained) const {
   options.val_fraction = val_fraction.value_or(same_set && !names_split() ? own.val_fraction : 0);
   options.val_rule = own.val_rule;
   options.val_seed = own.val_seed;
+  options.compact_ids = trained.info.categories.are_compact() && options.name == "coco";
+  if (options.compact_ids) options.category_ids = trained.info.categories.ids();
   options.scene_side = own.scene_side;
   options.depth_scale = depth_scale.value_or(same_set ? own.depth_scale : options.depth_scale);
   const auto inherit = [&](auto member) {

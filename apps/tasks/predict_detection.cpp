@@ -73,11 +73,14 @@ std::vector<std::int64_t> ids_of(const std::vector<fs::path>& files) {
 
 /// All objects as COCO's results; `ids` are those of the pictures.
 std::string coco_results(const std::vector<FoundObject>& objects,
-                         const std::vector<std::int64_t>& ids) {
+                         const std::vector<std::int64_t>& ids, const CategoryIds& categories) {
   std::vector<ScoredBox> results;
   for (const FoundObject& object : objects) {
+    const std::int64_t category = categories.id_of(object.where.category);
+    if (category < 0) continue;
     results.push_back(object.where);
     results.back().image = ids.at(static_cast<std::size_t>(object.where.image));
+    results.back().category = category;
   }
   return format_coco_results(results);
 }
@@ -166,13 +169,14 @@ std::vector<PictureObjects> find_in_pictures(const LoadedModel& trained,
   for (const FoundObject& object : found.objects) {
     const ScoredBox& box = object.where;
     const auto picture = static_cast<std::size_t>(box.image);
-    if (box.score < options.threshold) continue;
+    const std::int64_t category = trained.info.categories.id_of(box.category);
+    if (box.score < options.threshold || category < 0) continue;
     const auto& name = trained.info.classes.at(static_cast<std::size_t>(box.category));
     pictures.at(picture).objects.push_back(
-        {box.category, name, box.score, box.x, box.y, box.width, box.height});
+        {category, name, box.score, box.x, box.y, box.width, box.height});
   }
   if (!options.json.empty()) {
-    write_file_atomically(options.json, coco_results(found.objects, ids));
+    write_file_atomically(options.json, coco_results(found.objects, ids, trained.info.categories));
     written.push_back(options.json);
   }
   if (options.drawn.empty()) return pictures;

@@ -12,7 +12,7 @@ namespace fovea {
 
 /// An object in a picture.
 struct PictureObject {
-  std::int64_t index = 0;  ///< class index
+  std::int64_t index = 0;  ///< class index, or the id that training's annotation files have for it
   std::string name;        ///< class name
   double score = 0;
   double x = 0, y = 0, width = 0, height = 0;  ///< in pixels of the picture

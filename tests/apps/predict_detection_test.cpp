@@ -92,7 +92,7 @@ TEST_CASE("files whose names are no numbers are numbered in their order") {
   CHECK(ids == std::set<std::int64_t>{1, 2});
 }
 
-TEST_CASE("ids of pictures come from an annotation file") {
+TEST_CASE("ids of pictures come from an annotation file, and those of classes from training's") {
   const TemporaryFolder folder;
   std::filesystem::create_directories(folder / "sub");
   const std::vector<std::filesystem::path> files{folder / "x.png", folder / "sub/x.png"};
@@ -104,12 +104,20 @@ TEST_CASE("ids of pictures come from an annotation file") {
   ObjectOptions options = options_of(folder);
   options.annotations = folder / "ids.json";
   options.threshold = 0;
-  const LoadedModel trained = untrained_detector();
+  LoadedModel trained = untrained_detector();
+  trained.info.categories = CategoryIds({11, 12, 13, 14, 15});  // of the outputs 1 to 5
   std::vector<std::filesystem::path> written;
-  static_cast<void>(find_in_pictures(trained, files, options, written));
-  std::set<std::int64_t> images;
-  for (const ScoredBox& box : parse_coco_results(read_file(options.json))) images.insert(box.image);
+  const auto pictures = find_in_pictures(trained, files, options, written);
+  std::set<std::int64_t> images, categories;
+  for (const ScoredBox& box : parse_coco_results(read_file(options.json))) {
+    images.insert(box.image);
+    categories.insert(box.category);
+  }
   CHECK(images == std::set<std::int64_t>{30, 40});
+  CHECK(categories == std::set<std::int64_t>{11, 12, 13, 14, 15});
+  REQUIRE(!pictures[0].objects.empty());
+  for (const PictureObject& object : pictures[0].objects)
+    CHECK(object.name == std::string(1, static_cast<char>('a' + object.index - 10)));
 
   write_png(folder / "y.png", Image(32, 32));
   CHECK_THROWS_WITH_AS(

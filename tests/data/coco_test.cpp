@@ -126,6 +126,53 @@ TEST_CASE("labels of COCO are its category ids, with names for the gaps") {
   CHECK_THROWS_WITH_AS((void)set->image_id(2), "coco: got index 2, expected 0 to 1", Error);
 }
 
+TEST_CASE("with compact ids the categories of COCO are 1 to n, and the files' ids are known") {
+  CocoFolder data;
+  data.options.compact_ids = true;
+  const auto train = require_boxes(open_dataset(data.options, Split::train), "test");
+  CHECK(train->category_ids() == std::vector<std::int64_t>{1, 2, 3});
+  CHECK(train->class_names() == std::vector<std::string>{"unused 0", "person", "car", "bus"});
+  CHECK(train->stored_ids().ids() == std::vector<std::int64_t>{1, 3, 6});
+  CHECK(train->annotations(0)[0].label == 2);
+  CHECK(train->get(0).targets.boxes->front().label == 2);
+  CHECK(images_of(train, {1}, "")->stored_ids().id_of(3) == 6);
+
+  data.write("annotations/instances_val2017.json", with_categories(R"({"id": 6, "name": "bus"})"));
+  const auto test = require_boxes(open_dataset(data.options, Split::test), "test");
+  CHECK(test->category_ids() == std::vector<std::int64_t>{3});
+  data.write("annotations/instances_val2017.json", with_categories(R"({"id": 4, "name": "cow"})"));
+  CHECK_THROWS_WITH_AS((void)open_dataset(data.options, Split::test),
+                       doctest::Contains("the category 4 (cow) is not one of training"), Error);
+}
+
+TEST_CASE("a category id beyond any model's outputs is refused, with the flag that numbers them") {
+  CocoFolder data;
+  data.write("annotations/instances_train2017.json",
+             with_categories(R"({"id": 5000001, "name": "a"}, {"id": 5000002, "name": "b"})"));
+  CHECK_THROWS_WITH_AS((void)open_dataset(data.options, Split::train),
+                       doctest::Contains("expected at most 65535; --compact-ids numbers the "
+                                         "categories 1 to 2"),
+                       Error);
+  data.options.compact_ids = true;
+  CHECK(open_dataset(data.options, Split::train)->classes() == 3);
+  data.options.name = "builtin";
+  CHECK_THROWS_WITH_AS((void)open_dataset(data.options, Split::train),
+                       doctest::Contains("--compact-ids: only applies to coco"), Error);
+}
+
+TEST_CASE("numbers without a category have no id") {
+  const CategoryIds plain, compact({4, 9});
+  CHECK(plain.number_of(7) == 7);
+  CHECK(plain.id_of(7) == 7);
+  CHECK(compact.number_of(9) == 2);
+  CHECK(compact.number_of(5) == -1);
+  CHECK(compact.number_of(10) == -1);
+  CHECK(compact.id_of(1) == 4);
+  CHECK(compact.id_of(0) == -1);
+  CHECK(compact.id_of(3) == -1);
+  CHECK_THROWS_AS(CategoryIds({9, 4}), Error);
+}
+
 TEST_CASE("one picture of COCO under two ids is told, with both") {
   const CocoFolder data;
   CHECK(open_dataset(data.options, Split::test)->notice().empty());
@@ -264,8 +311,8 @@ TEST_CASE("what is wrong with a COCO file is named, with its entry") {
   CHECK(coco_error(with_categories("")) == "f.json: has no categories, expected at least one");
   CHECK(coco_error(with_categories(R"({"id": -1, "name": "a"})")).find("id: got -1") !=
         std::string::npos);
-  CHECK(coco_error(with_categories(R"({"id": 65536, "name": "a"})")).find("expected 0 to 65535") !=
-        std::string::npos);
+  CHECK(coco_error(with_categories(R"({"id": 3000000000, "name": "a"})"))
+            .find("expected 0 to 2147483647") != std::string::npos);
   CHECK(coco_error(with_categories(R"({"id": 1, "name": 5})")) ==
         "f.json: categories[0]: name: got 5, expected a string");
 }

@@ -148,7 +148,7 @@ TEST_CASE("areas that no object in its box can have are noted") {
   }
 }
 
-TEST_CASE("ids far from 0 say how to make the model smaller, and id 0 is no gap") {
+TEST_CASE("ids that leave most outputs unused name --compact-ids, and id 0 is no gap") {
   const auto notices = [](const std::vector<std::int64_t>& ids) {
     std::vector<Annotation> one_each;
     for (const std::int64_t id : ids) one_each.push_back(object(id, 5, 5, 9, 9));
@@ -157,7 +157,10 @@ TEST_CASE("ids far from 0 say how to make the model smaller, and id 0 is no gap"
   CHECK(notices({0, 1, 2}).empty());
   CHECK(notices({1, 2, 3}).empty());
   CHECK(notices({51, 52}) ==
-        "the category ids begin at 51: outputs 0 to 50 of the model stay unused; ids from 1 in the "
+        "the category ids 51 to 52 make 53 outputs for 2 categories; --compact-ids numbers them 1 "
+        "to 2");
+  CHECK(notices({2, 3, 4}) ==
+        "the category ids begin at 2: outputs 0 to 1 of the model stay unused; ids from 1 in the "
         "annotation files make it smaller");
 }
 

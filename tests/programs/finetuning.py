@@ -111,11 +111,24 @@ def check_detector(table):
     table.note("its boxes are kept", text if "bbox_embed" in text else "")
 
 
+def with_large_ids(folder):
+    """The set with category ids from 5001 on."""
+    for split in ("train2017", "val2017"):
+        path = folder / f"annotations/instances_{split}.json"
+        text = json.loads(path.read_text())
+        for category in text["categories"]:
+            category["id"] += 5000
+        for annotation in text["annotations"]:
+            annotation["category_id"] += 5000
+        path.write_text(json.dumps(text))
+
+
 def check_run_gives_model(table):
-    """A detector's run without any flag of its model, and predictions with the ids of a file."""
+    """A detector's run without any flag of its model, on a set with large ids; predictions carry them."""
     coco, run = table.folder / "coco", table.folder / "mine"
+    with_large_ids(coco)
     short = ["--dataset", "coco", "--data-dir", coco, "--finetune", table.folder / "shapes", "--epochs", "1", *SHORT]
-    result = table.run("train_detection", *short, "--batch-size", "8", "--output", run)
+    result = table.run("train_detection", *short, "--batch-size", "8", "--compact-ids", "--output", run)
     said(table, "a detector's run gives model, preprocessing and recipe", result.stdout + result.stderr, "recipe detection_finetune",
          "a run's, which sets", "deformable_detr_tiny_scenes", "done in")
     result = table.run("train_depth", "--finetune", run, "--epochs", "1", *SHORT, "--output", table.folder / "no")
@@ -124,7 +137,12 @@ def check_run_gives_model(table):
     picture = coco / "val2017/000000000003.png"
     result = table.run("predict", run, picture, "--json", found, "--annotations", ids, "--pictures", table.folder / "drawn")
     boxes = json.loads(found.read_text()) if result.returncode == 0 else []
-    table.note("predictions carry the image ids of a file", "" if {box["image_id"] for box in boxes} == {3} else result.stderr or boxes[:3])
+    right = {box["category_id"] for box in boxes} == {5001, 5002, 5003} and {box["image_id"] for box in boxes} == {3}
+    table.note("predictions carry the ids of the files", "" if right else (result.stderr or boxes[:3]))
+    result = table.run("evaluate", run, "--output", table.folder / "numbers", "--workers", "0")
+    boxes = json.loads((table.folder / "numbers/detections.json").read_text()) if result.returncode == 0 else []
+    table.note("and so do the detections of evaluate", "" if {box["category_id"] for box in boxes} == {5001, 5002, 5003}
+               else result.stderr or boxes[:3])
     stray = table.folder / "pictures/ash/0.png"
     result = table.run("predict", run, stray, "--json", found, "--annotations", ids)
     said(table, "a picture without an id is named", result.stderr, "ash/0.png", "no id")

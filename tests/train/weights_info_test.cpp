@@ -33,6 +33,23 @@ TEST_CASE("weights carry what evaluation and prediction need") {
         trainer.model().store().find("head.weight").to_vector());
 }
 
+TEST_CASE("a detector's weights keep the category ids that were numbered") {
+  Trainer trainer = make_trainer(tiny_config());
+  WeightsInfo info;
+  const auto file_with = [&](const CategoryIds& ids) {
+    info.categories = ids;
+    return weights_file("a.safetensors", trainer.model(), state_of(trainer.model()), info);
+  };
+  CHECK_FALSE(file_with({}).metadata.contains("category_ids"));
+  PendingFile file = file_with(CategoryIds({5001, 5002}));
+  CHECK(weights_info(file.metadata, file.path).categories.ids() ==
+        std::vector<std::int64_t>{5001, 5002});
+  for (const char* const damaged : {"[2, 1]", "[-1]", "7"}) {
+    file.metadata["category_ids"] = damaged;
+    CHECK_THROWS_AS(static_cast<void>(weights_info(file.metadata, file.path)), Error);
+  }
+}
+
 TEST_CASE("weights say whether their pictures were turned; others were not") {
   const TemporaryFolder folder;
   Trainer trainer = make_trainer(tiny_config());

@@ -1,6 +1,7 @@
 // Metadata of weights, and defaults for weights written by other programs.
 #include "train/run/weights_info.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -49,6 +50,16 @@ WeightsInfo foreign_weights_info(const std::filesystem::path& path) {
   return info;
 }
 
+/// The ids that --compact-ids numbered.
+CategoryIds category_ids(const Metadata& metadata, const std::string& context) {
+  const json ids = parse_json(value_or(metadata, "category_ids", "[]"));
+  const bool are_ids = ids.is_array() && std::all_of(ids.begin(), ids.end(), [](const json& id) {
+                         return id.is_number_unsigned();
+                       });
+  check(are_ids, context, ": its category_ids are no list of ids");
+  return with_context(context, [&] { return CategoryIds(ids.get<std::vector<std::int64_t>>()); });
+}
+
 /// The noise of a diffusion model's training; empty if the metadata have none.
 std::optional<ProcessOptions> process_of(const Metadata& metadata, const std::string& context) {
   const std::string schedule = value_or(metadata, "noise_schedule", "");
@@ -76,6 +87,8 @@ PendingFile weights_file(const std::filesystem::path& path, const Model& model,
   metadata["crop_pct"] = json_text(json(info.crop.crop_pct));
   metadata["crop_mode"] = name_of(info.crop.mode);
   metadata["interpolation"] = name_of(info.crop.filter);
+  if (info.categories.are_compact())
+    metadata["category_ids"] = json_text(json(info.categories.ids()));
   if (info.held_out) add_held_out(metadata, *info.held_out);
   if (info.exif_orientation != ExifOrientation::ignore)
     metadata["exif_orientation"] = name_of(info.exif_orientation);
@@ -99,6 +112,7 @@ WeightsInfo weights_info(const Metadata& metadata, const std::filesystem::path& 
       if (name.is_string()) info.classes.push_back(visible_text(name.get<std::string>()));
     }
   }
+  info.categories = category_ids(metadata, path.string());
   Normalization& n = info.normalization;
   n.mean = channel_values(value_or(metadata, "mean", ""), n.mean);
   n.deviation = channel_values(value_or(metadata, "std", ""), n.deviation);

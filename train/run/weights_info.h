@@ -12,6 +12,7 @@
 #include "data/classes/class_match.h"
 #include "data/geometry/evaluation_transform.h"
 #include "data/geometry/transforms.h"
+#include "data/sources/boxes/category_ids.h"
 #include "data/sources/packed/latent_source.h"
 #include "models/diffusion/process.h"
 #include "models/model.h"
@@ -24,6 +25,7 @@ namespace fovea {
 struct WeightsInfo {
   std::string dataset;
   std::vector<std::string> classes;   ///< class names; empty: unknown
+  CategoryIds categories{};           ///< of a detector: the ids of its training's annotation files
   std::vector<std::string> labels{};  ///< label names, from a hub with class descriptions
   Normalization normalization = kCifarNormalization;
   EvaluationCrop crop{};

@@ -93,10 +93,11 @@ std::string untrained_labels_notice(const Datasets& data) {
 }  // namespace
 
 Datasets open_datasets(const TrainConfig& config) {
-  const DatasetOptions options = dataset_options(config);
+  DatasetOptions options = dataset_options(config);
   std::shared_ptr<const Dataset> train = open_dataset(options, Split::train);
   const auto boxes = std::dynamic_pointer_cast<const DetectionSet>(train);
   const bool has_boxes = boxes != nullptr;
+  if (has_boxes) options.category_ids = boxes->stored_ids().ids();
   check(!options.labelled || !has_boxes, "--dataset ", options.name,
         ": its images have boxes, but ",
         "no labels; ./run train_detection trains a detector on it");

@@ -16,6 +16,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::int64_t kMaxOutput = 65'535;
+
 /// The names of a split in the official layout and in flags.
 struct SplitNames {
   std::string_view official, folder_flag, file_flag;
@@ -46,18 +48,46 @@ fs::path picture_folder(const DatasetOptions& options, Split split) {
   return folder;
 }
 
+std::vector<std::int64_t> ids_in(const CocoFile& file) {
+  std::vector<std::int64_t> ids;
+  for (const CocoCategory& category : file.categories()) ids.push_back(category.id);
+  return ids;
+}
+
+/// The ids that are numbered: the given ones, or those of training, also for validation images.
+std::vector<std::int64_t> numbered_ids(const DatasetOptions& options, Split split,
+                                       const CocoFile& own) {
+  if (!options.category_ids.empty()) return options.category_ids;
+  if (split == Split::train) return ids_in(own);
+  return ids_in(read_coco_file(annotation_file(options, Split::train)));
+}
+
 }  // namespace
 
 Coco::Coco(const DatasetOptions& options, Split split)
     : DetectionSet(options.exif_orientation),
       folder_(picture_folder(options, split)),
       file_(read_coco_file(annotation_file(options, split))) {
-  for (const CocoCategory& category : file_.categories()) ids_.push_back(category.id);
+  if (options.compact_ids) stored_ = CategoryIds(numbered_ids(options, split, file_));
+  number_categories(options, split);
+  note_pictures_listed_twice();
+}
+
+void Coco::number_categories(const DatasetOptions& options, Split split) {
+  const std::string name = annotation_file(options, split).string();
+  for (const CocoCategory& category : file_.categories()) {
+    const std::int64_t number = stored_.number_of(category.id);
+    check(number >= 0, name, ": the category ", category.id, " (", visible_text(category.name),
+          ") is not one of training, whose ids --compact-ids numbers");
+    check(number <= kMaxOutput, name, ": the category id ", category.id,
+          " is too large for the number of an output, expected at most ", kMaxOutput,
+          "; --compact-ids numbers the categories 1 to ", file_.categories().size());
+    ids_.push_back(number);
+  }
   for (std::int64_t id = 0; id <= ids_.back(); ++id)
     names_.push_back("unused " + std::to_string(id));
-  for (const CocoCategory& category : file_.categories())
-    names_[category.id] = visible_text(category.name);
-  note_pictures_listed_twice();
+  for (std::size_t k = 0; k < ids_.size(); ++k)
+    names_[ids_[k]] = visible_text(file_.categories()[k].name);
 }
 
 void Coco::note_pictures_listed_twice() {
@@ -82,8 +112,10 @@ const CocoImage& Coco::at(std::int64_t index) const {
 
 std::vector<Annotation> Coco::annotations(std::int64_t index) const {
   static_cast<void>(at(index));
-  const std::span<const Annotation> objects = file_.objects(index);
-  return {objects.begin(), objects.end()};
+  const std::span<const Annotation> listed = file_.objects(index);
+  std::vector<Annotation> objects(listed.begin(), listed.end());
+  for (Annotation& object : objects) object.label = stored_.number_of(object.label);
+  return objects;
 }
 
 std::optional<std::string> Coco::file(std::int64_t index) const {

@@ -18,6 +18,7 @@ class Coco : public DetectionSet {
   [[nodiscard]] std::int64_t size() const override { return std::ssize(file_.images()); }
   [[nodiscard]] const std::vector<std::string>& class_names() const override { return names_; }
   [[nodiscard]] const std::vector<std::int64_t>& category_ids() const override { return ids_; }
+  [[nodiscard]] CategoryIds stored_ids() const override { return stored_; }
   [[nodiscard]] std::vector<Annotation> annotations(std::int64_t index) const override;
   [[nodiscard]] std::int64_t image_id(std::int64_t index) const override { return at(index).id; }
   [[nodiscard]] ImageSize stored_size(std::int64_t index) const override { return at(index).size; }
@@ -26,6 +27,7 @@ class Coco : public DetectionSet {
   void list_entry(std::int64_t index, ListEntry& entry) const override;
 
  private:
+  void number_categories(const DatasetOptions& options, Split split);
   void note_pictures_listed_twice();
   [[nodiscard]] const CocoImage& at(std::int64_t index) const;
 
@@ -33,6 +35,7 @@ class Coco : public DetectionSet {
   CocoFile file_;
   std::vector<std::string> names_;
   std::vector<std::int64_t> ids_;
+  CategoryIds stored_;
 };
 
 }  // namespace fovea

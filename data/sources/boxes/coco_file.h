@@ -35,8 +35,8 @@ struct CocoLists {
   std::vector<CocoCategory> categories{};
 };
 
-/// Category ids are the numbers of a model's outputs, so larger ones are refused.
-inline constexpr std::int64_t kMaxCategoryId = 65'535;
+/// Larger category ids are refused.
+inline constexpr std::int64_t kMaxCategoryId = 2'147'483'647;
 
 /// Reads the lists by events: of the file only a block is in memory, of the lists only what is
 /// named here; other members, such as segmentations, are skipped. `area` and `iscrowd` may be

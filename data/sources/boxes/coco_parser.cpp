@@ -76,7 +76,7 @@ CocoCategory category_of(JsonEntry& entry, const std::string& name) {
   const std::int64_t id = whole(entry, kCategories, "id");
   if (id < 0 || id > kMaxCategoryId) {
     fail(entry_place(name, kCategories, entry.number), "id: got ", id, ", expected 0 to ",
-         kMaxCategoryId, ", as it is the number of an output of the model");
+         kMaxCategoryId);
   }
   return {id, std::move(entry.text)};
 }

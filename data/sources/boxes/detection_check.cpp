@@ -188,7 +188,13 @@ void note_like_names(const DetectionSet& set, std::vector<std::string>& notices)
 
 /// Outputs of the model that no category uses. Ids usually start at 1, so output 0 is not a gap.
 void note_gaps(const std::vector<std::int64_t>& ids, std::vector<std::string>& notices) {
-  const std::int64_t least = ids.front(), greatest = ids.back();
+  const std::int64_t least = ids.front(), greatest = ids.back(), outputs = greatest + 1;
+  if (outputs > 2 * std::ssize(ids)) {
+    notices.push_back(concat("the category ids ", least, " to ", greatest, " make ", outputs,
+                             " outputs for ", counted(std::ssize(ids), "category", "categories"),
+                             "; --compact-ids numbers them 1 to ", ids.size()));
+    return;
+  }
   const std::int64_t unused = greatest - least + 1 - std::ssize(ids);
   if (least > 1) {
     notices.push_back(concat("the category ids begin at ", least, ": outputs 0 to ", least - 1,

@@ -18,6 +18,7 @@ class DetectionSubset : public ImageSubset<DetectionSet> {
   [[nodiscard]] const std::vector<std::int64_t>& category_ids() const override {
     return whole().category_ids();
   }
+  [[nodiscard]] CategoryIds stored_ids() const override { return whole().stored_ids(); }
   [[nodiscard]] std::vector<Annotation> annotations(std::int64_t index) const override {
     return whole().annotations(old_index(index));
   }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "data/dataset.h"
+#include "data/sources/boxes/category_ids.h"
 
 namespace fovea {
 
@@ -21,9 +22,9 @@ struct Annotation {
   friend bool operator==(const Annotation&, const Annotation&) = default;
 };
 
-/// Images with objects in boxes. The label of an object is its category id as the files have it:
-/// ids may have gaps, and class_names() has an entry for each number up to the greatest id. The
-/// label of an image is 0.
+/// Images with objects in boxes. The label of an object is its category's number, usually the id
+/// that the files have: ids may have gaps, and class_names() has an entry for each number up to the
+/// greatest. The label of an image is 0.
 class DetectionSet : public FileDataset {
  public:
   /// All objects of an image, with crowds, in the order of the file.
@@ -33,8 +34,10 @@ class DetectionSet : public FileDataset {
   /// The size of the image as the annotations state it; get() throws ImageError if the picture has
   /// another.
   [[nodiscard]] virtual ImageSize stored_size(std::int64_t index) const = 0;
-  /// The category ids in use, ascending, each from 0 to classes() - 1.
+  /// The category numbers in use, ascending, each from 0 to classes() - 1.
   [[nodiscard]] virtual const std::vector<std::int64_t>& category_ids() const = 0;
+  /// The ids in the files.
+  [[nodiscard]] virtual CategoryIds stored_ids() const { return {}; }
 
   /// The image with the boxes to train on; see training_boxes().
   [[nodiscard]] Sample get(std::int64_t index) const override;
