@@ -295,18 +295,18 @@ TEST_CASE("a run's weights, a bare file, and what is not there") {
   CHECK(best.info.crop.crop_pct == 0.75);
   CHECK(best.info.crop.mode == CropMode::border);
   CHECK(best.info.crop.filter == Filter::hamming);
-  CHECK(best.data.data_dir.empty());
+  CHECK(best.run.options.data_dir.empty());
   const std::string data = folder.path().string();
   write_file_atomically(folder / "config.json", nlohmann::json{{"data-dir", data}}.dump());
-  CHECK(load_trained(request).data.data_dir == data);
-  CHECK(load_trained(request).data.val_fraction == 0);
+  CHECK(load_trained(request).run.options.data_dir == data);
+  CHECK(load_trained(request).run.options.val_fraction == 0);
   write_file_atomically(folder / "config.json",
                         R"({"val-fraction": 0.25, "val-split": "held", "val-labels": "l.csv"})");
-  CHECK(load_trained(request).data.val_fraction == 0.25);
-  CHECK(load_trained(request).data.val_split == "held");
-  CHECK(load_trained(request).data.val_labels == "l.csv");
+  CHECK(load_trained(request).run.options.val_fraction == 0.25);
+  CHECK(load_trained(request).run.options.val_split == "held");
+  CHECK(load_trained(request).run.options.val_labels == "l.csv");
   write_file_atomically(folder / "config.json", R"({"data-dir": "/not/there/any/more"})");
-  CHECK(load_trained(request).data.data_dir.empty());
+  CHECK(load_trained(request).run.options.data_dir.empty());
   request.last = true;
   CHECK(load_trained(request).info.scores.at("top1") == 1);
   request.use_ema = true;
