@@ -10,6 +10,7 @@
 #include "engine/base/text.h"
 #include "models/checkpoints/pretrained.h"
 #include "models/classifier.h"
+#include "models/detector.h"
 #include "models/model_as.h"
 #include "report/classifier_sections.h"
 #include "report/detector_sections.h"
@@ -157,9 +158,10 @@ void evaluate_model_of(Run& run, RunPage& page) {
   how.on_batch = [&](std::int64_t done) {
     return !run.options.on_progress || run.options.on_progress(done, test->size());
   };
-  const auto evaluate = page.task.has_class_report                      ? evaluate_classifier
-                        : run.model->info().task == TaskKind::detection ? evaluate_detector
-                                                                        : evaluate_task;
+  const bool finds_objects = dynamic_cast<const Detector*>(run.model.get()) != nullptr;
+  const auto evaluate = page.task.has_class_report ? evaluate_classifier
+                        : finds_objects            ? evaluate_detector
+                                                   : evaluate_task;
   const EvaluatedImages images = evaluate(run, test, how, page);
   page.facts.emplace_back("evaluated on",
                           concat(images.count, " images of ", run.config.data.name, " at ",

@@ -357,8 +357,8 @@ TEST_CASE("weights of classes by their numbers of images are timm's") {
   using enum ClassWeighting;
   for (const auto& [name, options] : std::map<std::string, ClassWeightOptions>{
            {"inv_freq", {.by = inv_freq}},
-           {"power", {.by = inv_freq, .power = 0.5}},
-           {"largest", {.by = inv_freq, .power = 0.5, .largest = 1.5}},
+           {"power", {.by = inv_freq, .exponent = 0.5}},
+           {"largest", {.by = inv_freq, .exponent = 0.5, .largest = 1.5}},
            {"effective_num", {.by = effective_num}},
            {"beta", {.by = effective_num, .beta = 0.9}}}) {
     INFO(name);

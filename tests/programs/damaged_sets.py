@@ -48,7 +48,7 @@ COCO = [  # what is wrong, the file, a word of the message
     ("an image of no pixels", instances(images=[{"id": 1, "file_name": "1.png", "width": 0, "height": 3}]), "a width of 0"),
     ("an image of 2^62 pixels", instances(images=[{"id": 1, "file_name": "1", "width": 2**31, "height": 2**31}]), "1000000"),
     ("an image id twice", instances(images=[{"id": 1, "file_name": "1.png", "width": 3, "height": 3}] * 2), "occurs twice"),
-    ("a category beyond all heads", instances(categories=[{"id": 10**9, "name": "a"}]), "number of an output"),
+    ("a category beyond all heads", instances(categories=[{"id": 10**9, "name": "a"}], annotations=[]), "number of an output"),
     ("a box of three numbers", annotation(bbox=[1, 2, 3]), "got 3 numbers"),
     ("a box of strings", annotation(bbox=["1", "2", "3", "4"]), "bbox: got a string"),
     ("a box without end", annotation(bbox=[1, 2, 3, float("inf")]), "not valid JSON"),

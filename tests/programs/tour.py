@@ -17,7 +17,7 @@ import textwrap
 BLOCK = re.compile(r"(<!-- (\S+?):(\S+) -->\n```cpp\n)(.*?)(```\n)", re.DOTALL)
 LIMITS = {  # at most
     "files of the tour": 12, "their lines": 1320,
-    "files that they include, themselves counted": 112, "lines of all these": 7950,
+    "files that they include, themselves counted": 113, "lines of all these": 8065,
     "lines of engine/autograd.cpp": 170, "lines of train/loop/step.cpp": 200,
     "ifs on shards or portions in train/loop/step.cpp": 0, "data members of TrainStep": 12,
     "files of train/ and engine/comm/ that train/loop/step.cpp reaches": 40,

@@ -26,7 +26,7 @@ std::vector<double> class_weights(std::span<const std::int64_t> counts,
   for (const std::int64_t count : counts) {
     const double n = std::max(static_cast<double>(count), 1.0);
     weights.push_back(options.by == ClassWeighting::inv_freq
-                          ? std::pow(all / n, options.power)
+                          ? std::pow(all / n, options.exponent)
                           : (1 - options.beta) / (1 - std::pow(options.beta, n)));
   }
   const double mean =

@@ -15,7 +15,7 @@ namespace fovea {
 
 enum class ClassWeighting {
   none,
-  inv_freq,       ///< (N / n_k)^power
+  inv_freq,       ///< (N / n_k)^exponent
   effective_num,  ///< (1 - beta) / (1 - beta^n_k): Cui et al. 2019, "Class-Balanced Loss"
 };
 template <>
@@ -26,7 +26,7 @@ inline constexpr auto kNames<ClassWeighting> =
 
 struct ClassWeightOptions {
   ClassWeighting by = ClassWeighting::none;
-  double power = 1;                 ///< of inv_freq
+  double exponent = 1;              ///< of inv_freq
   double beta = 0.999;              ///< of effective_num
   std::optional<double> largest{};  ///< limit for the weights
 };

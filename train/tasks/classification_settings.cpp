@@ -22,7 +22,7 @@ void add_class_weight_fields(FieldGroup& g, ClassWeightOptions& options) {
   g.choice("loss-class-weight", &options.by,
            "weights of the classes in the training loss, by their numbers of training images: "
            "inverse frequency or effective number");
-  g.number("loss-weight-power", &options.power, "inv_freq: exponent, 0.5 for softer weights",
+  g.number("loss-weight-power", &options.exponent, "inv_freq: exponent, 0.5 for softer weights",
            {0, 10});
   g.number("loss-weight-beta", &options.beta, "effective_num: beta of the effective number",
            {1e-6, 1 - 1e-9});
@@ -63,7 +63,7 @@ void check_losses(const ObjectiveOptions& options, std::int64_t splits) {
 void check_class_weights(const ObjectiveOptions& options) {
   const ClassWeightOptions& weights = options.class_weights;
   const ClassWeightOptions usual;
-  check_usage(weights.by == ClassWeighting::inv_freq || weights.power == usual.power,
+  check_usage(weights.by == ClassWeighting::inv_freq || weights.exponent == usual.exponent,
               "--loss-weight-power needs --loss-class-weight inv_freq");
   check_usage(weights.by == ClassWeighting::effective_num || weights.beta == usual.beta,
               "--loss-weight-beta needs --loss-class-weight effective_num");
