@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kBetweenLooks{100};
 
-thread_local InterruptibleLoops* innermost = nullptr;
+thread_local InterruptibleLoops* interruptible_now = nullptr;
 
 }  // namespace
 
@@ -21,11 +21,11 @@ void InterruptionClock::tick() {
 }
 
 InterruptibleLoops::InterruptibleLoops(void (*look)())
-    : clock_(look), before_(std::exchange(innermost, this)) {}
-InterruptibleLoops::~InterruptibleLoops() { innermost = before_; }
+    : clock_(look), before_(std::exchange(interruptible_now, this)) {}
+InterruptibleLoops::~InterruptibleLoops() { interruptible_now = before_; }
 
 void tick_between_chunks() {
-  if (innermost != nullptr) innermost->clock_.tick();
+  if (interruptible_now != nullptr) interruptible_now->clock_.tick();
 }
 
 }  // namespace fovea

@@ -21,7 +21,21 @@ std::string help_entry(const std::string& flag, const std::string& description) 
 }
 
 std::string help_lines(const std::string& text) {
-  return wrapped(pieces_of(join(lines_of(text), " ")), 0) + "\n";
+  std::string result, paragraph;
+  const auto end_paragraph = [&] {
+    if (!paragraph.empty()) result += wrapped(pieces_of(paragraph), 0) + "\n";
+    paragraph.clear();
+  };
+  for (const std::string& line : lines_of(text)) {
+    if (line.starts_with(' ')) {
+      end_paragraph();
+      result += line + "\n";
+    } else {
+      paragraph += (paragraph.empty() ? "" : " ") + line;
+    }
+  }
+  end_paragraph();
+  return result;
 }
 
 }  // namespace fovea

@@ -447,7 +447,7 @@ def latent_cases(cases, folder):
     cases.refused("latents that are not finite", command, "not finite")
     file.write_bytes(latents_file(64))
     for flags, word in [(["--color-jitter", "0.4"], "no pixels"), (["--vflip", "0.5"], "--vflip"), (["--mean", "0,0,0"], "--mean"),
-                        (["--img-size", "16"], "--img-size 8x8"), (["--model", "dit_s_2_8"], '"in_chans": 4'),
+                        (["--img-size", "16"], "--img-size 8x8"), (["--model-args", '{"in_chans": 3}'], '"in_chans": 4'),
                         (["--batch-size", "65"], "fits")]:
         cases.refused(f"latents {' '.join(flags)}", [*command, *flags], word)
     cases.refused("latents of a classifier", train("train_cifar", "--dataset", "latents", "--data-dir", file,

@@ -5,8 +5,8 @@
     tests/programs/old_runs.py --build BUILD --write VERSION/TASK...   writes what these runs must come to
 
 Each is resumed to its end: every tensor of the state must have the same bytes, every step the same loss and fingerprint,
-and the last epoch the same measures as in resumed.json, written by 0.10, whose losses are within 3e-7 of those of the
-version that started the run. Then evaluations, report and compare read its folder. Everything runs under the instruction set v2, which gives the same bits on any processor.
+and the last epoch the same measures as in resumed.json, written by 0.10 (the columns' names by 0.12), whose losses are
+within 3e-7 of those of the version that started the run. Then evaluations, report and compare read its folder. Everything runs under the instruction set v2, which gives the same bits on any processor.
 """
 import csv
 import hashlib
