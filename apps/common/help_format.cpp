@@ -29,7 +29,9 @@ std::string help_lines(const std::string& text) {
   for (const std::string& line : lines_of(text)) {
     if (line.starts_with(' ')) {
       end_paragraph();
-      result += line + "\n";
+      const std::size_t name = line.find_first_not_of(' '), gap = line.find("  ", name);
+      const std::size_t words = gap == std::string::npos ? name : line.find_first_not_of(' ', gap);
+      result += wrapped(pieces_of(line), words) + "\n";
     } else {
       paragraph += (paragraph.empty() ? "" : " ") + line;
     }

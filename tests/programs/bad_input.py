@@ -450,8 +450,8 @@ def latent_cases(cases, folder):
                         (["--img-size", "16"], "--img-size 8x8"), (["--model-args", '{"in_chans": 3}'], '"in_chans": 4'),
                         (["--batch-size", "65"], "fits")]:
         cases.refused(f"latents {' '.join(flags)}", [*command, *flags], word)
-    cases.refused("latents of a classifier", train("train_cifar", "--dataset", "latents", "--data-dir", file,
-                                                   "--output", folder / "run"), "4 of 8x8")
+    cases.refused("latents of a classifier of pictures", train("train_cifar", "--dataset", "latents", "--data-dir", file,
+                                                               "--img-size", "32", "--output", folder / "run"), "8x8")
 
 
 def main():
