@@ -32,7 +32,7 @@ bool is_plain(const GemmCall& call, const TileTarget<T>& t) {
          !(t.last && call.activation != GemmActivation::none);
 }
 
-inline constexpr int kVectorsAtOnce = 4;  // vectors that are finished at a time
+inline constexpr int kFinishedAtOnce = 4;  // vectors that are finished at a time
 
 /// Partial vectors: the first `count` lanes at p. The other lanes read as zero and are not
 /// written.
@@ -102,7 +102,7 @@ template <int kRows, int kCols, class E, class T>
 template <class E, class T>
 void finish_rows(const GemmCall& call, const TileTarget<T>& t, const float* tile,
                  std::int64_t begin, std::int64_t end) {
-  constexpr int kCols = kNr<E> / kLanes<float>, kRows = kVectorsAtOnce / kCols;
+  constexpr int kCols = kNr<E> / kLanes<float>, kRows = kFinishedAtOnce / kCols;
   std::int64_t i = begin;
   if (t.cols == kNr<E>) {
     for (; i + kRows <= end; i += kRows)
