@@ -102,11 +102,11 @@ template <int kRows, int kCols, class E, class T>
 template <class E, class T>
 void finish_rows(const GemmCall& call, const TileTarget<T>& t, const float* tile,
                  std::int64_t begin, std::int64_t end) {
-  constexpr int kCols = kNr<E> / kLanes<float>, kRows = kFinishedAtOnce / kCols;
+  constexpr int kAcross = kNr<E> / kLanes<float>, kDown = kFinishedAtOnce / kAcross;
   std::int64_t i = begin;
   if (t.cols == kNr<E>) {
-    for (; i + kRows <= end; i += kRows)
-      finish_vectors<kRows, kCols, E>(call, t, tile, i, 0, kLanes<float>);
+    for (; i + kDown <= end; i += kDown)
+      finish_vectors<kDown, kAcross, E>(call, t, tile, i, 0, kLanes<float>);
   }
   for (; i < end; ++i) {
     for (std::int64_t j = 0; j < t.cols; j += kLanes<float>)
