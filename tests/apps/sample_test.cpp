@@ -132,7 +132,7 @@ TEST_CASE("averaged weights are used where the run has them, unless a flag says 
   CHECK_FALSE(read({run, "--no-use-ema"}).load.use_ema);
   CHECK(read({run}).load.checkpoint == run);
   CHECK(contains(message_of([&] { (void)read({run, run}); }), "expected one"));
-  CHECK(contains(message_of([&] { (void)read({}); }), "name a run"));
+  CHECK(contains(message_of([&] { (void)read(std::vector<std::string>()); }), "name a run"));
   CHECK(contains(message_of([&] { (void)read({run, "--eta", "1"}); }), "--sampler ddim"));
   CHECK(read({run, "--eta", "1", "--sampler", "ddim"}).sampling.sampler.eta == 1);
   CHECK(contains(message_of([&] { (void)read({run, "--npz", "a.zip"}); }), "ends in .npz"));

@@ -147,9 +147,9 @@ TEST_CASE("DINOv3's own names: storage tokens, masked biases, what pretraining l
   for (const char* const block : {"blocks.0.attn.qkv.bias", "blocks.1.attn.qkv.bias"})
     theirs[block] = zeros({3 * kWidth});
   static_cast<void>(load_state(*model, theirs, {}, {}));
-  for (const auto& [name, tensor] : state_of(*model)) {
-    CAPTURE(name);
-    CHECK(tensor.to_vector() == expected.at(name).to_vector());
+  for (const auto& entry : state_of(*model)) {
+    CAPTURE(entry.first);
+    CHECK(entry.second.to_vector() == expected.at(entry.first).to_vector());
   }
 }
 

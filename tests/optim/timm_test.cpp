@@ -355,15 +355,16 @@ TEST_CASE("weights of classes by their numbers of images are timm's") {
   const std::vector<double> given = stored("class_weights/counts").to_vector();
   const std::vector<std::int64_t> counts(given.begin(), given.end());
   using enum ClassWeighting;
-  for (const auto& [name, options] : std::map<std::string, ClassWeightOptions>{
+  for (const auto& weighting : std::map<std::string, ClassWeightOptions>{
            {"inv_freq", {.by = inv_freq}},
            {"power", {.by = inv_freq, .exponent = 0.5}},
            {"largest", {.by = inv_freq, .exponent = 0.5, .largest = 1.5}},
            {"effective_num", {.by = effective_num}},
            {"beta", {.by = effective_num, .beta = 0.9}}}) {
-    INFO(name);
-    const std::vector<double> weights = class_weights(counts, options);
-    const std::vector<double> expected = stored("class_weights/" + name).to_vector();  // f32
+    INFO(weighting.first);
+    const std::vector<double> weights = class_weights(counts, weighting.second);
+    const std::vector<double> expected =
+        stored("class_weights/" + weighting.first).to_vector();  // f32
     REQUIRE(weights.size() == expected.size());
     for (std::size_t k = 0; k < weights.size(); ++k)
       CHECK(weights[k] == doctest::Approx(expected[k]).epsilon(1e-6));
