@@ -111,7 +111,11 @@ class Programs(unittest.TestCase):
             done = self.fovea(*arguments)
             self.assertEqual(done.returncode, 2)
             self.assertIn(text, done.stderr)
-        self.assertEqual(self.fovea().returncode, 2)
+
+    def test_without_arguments_it_lists_the_programs(self):
+        done = self.fovea()
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("train_cifar", done.stdout)
 
     def test_a_run_is_one_process_that_trains(self):
         with tempfile.TemporaryDirectory() as folder:
