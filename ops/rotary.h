@@ -49,7 +49,7 @@ struct CoordinateMoves {
 /// The coordinates x, f64 [n], of the first (0) or second axis (1), moved. The shift is uniform,
 /// and so are the logarithms of the factors. The same key moves both axes of a grid. Coordinates
 /// have no gradient.
-[[nodiscard]] Tensor moved_coordinates(const Tensor& x, const CoordinateMoves& moves, int axis,
-                                       const StepKey& key);
+[[nodiscard]] Tensor moved_coordinates(const Tensor& x, int axis, const StepKey& key,
+                                       const CoordinateMoves& moves);
 
 }  // namespace fovea::ops

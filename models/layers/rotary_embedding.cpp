@@ -82,8 +82,8 @@ ops::RotaryAxes RotaryEmbedding::moved(const ops::RotaryAxes& axes, const Contex
   if (!moves.any()) return axes;
   moves.shift *= unit();
   const StepKey key = ctx.key_of_batch(kMovesStream);
-  return {ops::moved_coordinates(axes.y, moves, 0, key),
-          ops::moved_coordinates(axes.x, moves, 1, key)};
+  return {ops::moved_coordinates(axes.y, 0, key, moves),
+          ops::moved_coordinates(axes.x, 1, key, moves)};
 }
 
 /// Angles, cosines and sines are f64; the tables are rounded once.

@@ -175,8 +175,8 @@ Tensor rotary_table(const RotaryFrequencies& frequencies, const RotaryAxes& axes
       });
 }
 
-Tensor moved_coordinates(const Tensor& x, const CoordinateMoves& moves, int axis,
-                         const StepKey& key) {
+Tensor moved_coordinates(const Tensor& x, int axis, const StepKey& key,
+                         const CoordinateMoves& moves) {
   const OpLabel op("moved_coordinates");
   require_f64(op.name(), "coordinates", x, 1);
   check(axis == 0 || axis == 1, op, ": got axis ", axis, ", expected 0 or 1");

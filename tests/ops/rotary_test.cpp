@@ -231,28 +231,28 @@ TEST_CASE("coordinates are shifted, then scaled, by numbers of the key alone") {
   for (const int axis : {0, 1}) {
     const auto own = static_cast<std::uint64_t>(axis);
     const double factor = std::pow(1.5, drawn(2 + own)) * std::pow(2, drawn(4));
-    const Tensor moved = ops::moved_coordinates(x, moves, axis, kKey);
+    const Tensor moved = ops::moved_coordinates(x, axis, kKey, moves);
     for (std::int64_t i = 0; i < 3; ++i)
       CHECK(moved.at(i) == doctest::Approx((x.at(i) + 0.5 * drawn(own)) * factor).epsilon(1e-14));
   }
-  const Tensor same = ops::moved_coordinates(x, {.rescale = 2}, 0, kKey);
-  CHECK(same.to_vector() == ops::moved_coordinates(x, {.rescale = 2}, 1, kKey).to_vector());
-  CHECK(ops::moved_coordinates(x, {}, 1, kKey).to_vector() == x.to_vector());
+  const Tensor same = ops::moved_coordinates(x, 0, kKey, {.rescale = 2});
+  CHECK(same.to_vector() == ops::moved_coordinates(x, 1, kKey, {.rescale = 2}).to_vector());
+  CHECK(ops::moved_coordinates(x, 1, kKey, {}).to_vector() == x.to_vector());
 
   const StepNumber step(5);
   const StepKey key(42, 3, step);
   const auto at = [&](RandomKey fixed) {
-    return ops::moved_coordinates(x, moves, 0, fixed).to_vector();
+    return ops::moved_coordinates(x, 0, fixed, moves).to_vector();
   };
-  CHECK(ops::moved_coordinates(x, moves, 0, key).to_vector() == at({42, stream_of(5, 3)}));
+  CHECK(ops::moved_coordinates(x, 0, key, moves).to_vector() == at({42, stream_of(5, 3)}));
   step.write(6);
-  CHECK(ops::moved_coordinates(x, moves, 0, key).to_vector() == at({42, stream_of(6, 3)}));
+  CHECK(ops::moved_coordinates(x, 0, key, moves).to_vector() == at({42, stream_of(6, 3)}));
 }
 
 TEST_CASE("moves of coordinates fill their ranges") {
   double least = 9, most = 0;
   for (std::uint64_t stream = 0; stream < 500; ++stream) {
-    const Tensor one = ops::moved_coordinates(ones({1}, kF64), {.jitter = 3}, 0, {1, stream});
+    const Tensor one = ops::moved_coordinates(ones({1}, kF64), 0, {1, stream}, {.jitter = 3});
     least = std::min(least, one.item());
     most = std::max(most, one.item());
   }
@@ -265,7 +265,7 @@ TEST_CASE("moves of coordinates fill their ranges") {
 TEST_CASE("moves that are none are refused") {
   const Tensor x = zeros({3}, kF64);
   const auto refused = [&](const ops::CoordinateMoves& moves, int axis, const std::string& part) {
-    check_error([&] { static_cast<void>(ops::moved_coordinates(x, moves, axis, {1, 2})); }, part);
+    check_error([&] { static_cast<void>(ops::moved_coordinates(x, axis, {1, 2}, moves)); }, part);
   };
   refused({.shift = -1}, 0, "got shift -1, jitter 1 and rescale 1, expected at least 0, 1 and 1");
   refused({.jitter = 0.5}, 0, "expected at least 0, 1 and 1");
@@ -273,7 +273,7 @@ TEST_CASE("moves that are none are refused") {
   refused({}, 2, "moved_coordinates: got axis 2, expected 0 or 1");
   check_error(
       [&] {
-        static_cast<void>(ops::moved_coordinates(zeros({3}), {}, 0, {1, 2}));
+        static_cast<void>(ops::moved_coordinates(zeros({3}), 0, {1, 2}, {}));
       },
       "coordinates must be f64 of 1 axes, got [3] of f32");
 }
