@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -9,6 +10,7 @@
 
 #include "engine/random.h"
 #include "models/checkpoints/official_names.h"
+#include "models/checkpoints/pretrained.h"
 #include "models/registry.h"
 #include "ops/view.h"
 
