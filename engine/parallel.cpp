@@ -114,7 +114,7 @@ int num_threads() { return is_forked ? 1 : thread_count().load(); }
 
 void set_num_threads(int count) {
   check(count >= 1, "threads: got ", count, ", expected at least 1");
-  if (!is_forked) require_threads(count);  // the child of a fork() computes alone
+  require_threads(count);
 #ifndef _OPENMP
   count = 1;
 #endif
