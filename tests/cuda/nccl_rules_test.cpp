@@ -4,6 +4,7 @@
 
 #include <nccl.h>
 
+#include <barrier>
 #include <mutex>
 #include <set>
 #include <string>
@@ -73,12 +74,14 @@ struct Course {
 std::set<double> received(Way way, const Course& course) {
   std::set<double> all;
   std::mutex mutex;
+  std::barrier both_are_idle(2);  // waiting for a device also runs the other one's streams
   Queues& queues = Queues::instance();
   in_ranks(2, way, [&](Communicator& processes, Device device) {
     const Tensor x = floats(device, 8), y = floats(device, 8), one = floats(device, 8);
     const ExchangeQueue queue(device);
     swap(processes, x, y);  // joins
     cuda::synchronize(device.index);
+    both_are_idle.arrive_and_wait();
     const cuda::Stream late = course.exchange_is_late ? cuda::Stream::exchange(device.index)
                                                       : cuda::Stream::compute(device.index);
     {
