@@ -20,6 +20,7 @@ import timm
 import torch
 from safetensors.torch import save_file
 
+from ours import Timed
 from peers.runtimes import OnnxRuntime, OpenVino, export, require_same
 
 WORKLOADS = [("vit_tiny_patch16_224", 1), ("vit_tiny_patch16_224", 8), ("deit_tiny_distilled_patch16_224", 4),
@@ -43,14 +44,8 @@ def our_file(build, name, model, folder):
 
 def our_inference(build, name, batch, threads):
     """A process that runs a repetition and answers with its seconds."""
-    return subprocess.Popen([program(build, "fovea_bench"), "--turns", "--model", name, "--mode", "infer", "--batch",
-                             str(batch), "--threads", str(threads)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-
-def answer(process):
-    process.stdin.write("\n")
-    process.stdin.flush()
-    return float(process.stdout.readline())
+    return Timed(program(build, "fovea_bench"), "--turns", "--model", name, "--mode", "infer", "--batch", batch, "--threads",
+                 threads)
 
 
 def seconds(runtime):
@@ -76,11 +71,10 @@ def measure(options, name, batch, folder):
     own, rows = our_inference(options.build, name, batch, options.threads), {}
     for label, kind in RUNTIMES.items():
         ours, theirs = (loaded(kind, path, model, images, options.threads) for path in files)
-        turns = [(seconds(ours), seconds(theirs), answer(own)) for _ in range(WARM_UP + options.pairs)][WARM_UP:]
+        turns = [(seconds(ours), seconds(theirs), own.seconds()) for _ in range(WARM_UP + options.pairs)][WARM_UP:]
         rows[label] = (statistics.median(a for a, _, _ in turns), statistics.median(b / a for a, b, _ in turns),
                        statistics.median(c for _, _, c in turns))
-    own.stdin.close()
-    own.wait()
+    own.close()
     return rows
 
 

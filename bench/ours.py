@@ -1,5 +1,6 @@
-"""A program of ours that a benchmark in Python alternates with its peers."""
+"""Programs of ours that a benchmark in Python alternates with others."""
 import subprocess
+import sys
 
 
 class Ours:
@@ -16,3 +17,22 @@ class Ours:
 
     def milliseconds(self, words):
         return float(self.ask(" ".join(map(str, words))))
+
+
+class Timed:
+    """A program that answers each line with the seconds of a repetition."""
+
+    def __init__(self, *command):
+        self.process = subprocess.Popen([str(word) for word in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def seconds(self, line=""):
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+        answer = self.process.stdout.readline()
+        if not answer:
+            sys.exit("error: a program ended early; see its output above")
+        return float(answer)
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()

@@ -11,37 +11,23 @@ medians of their repetitions after two warm-up repetitions.
 import argparse
 import pathlib
 import statistics
-import subprocess
 import sys
+
+from ours import Timed
 
 WORKLOADS = {"vit_tiny_patch4_32": 128, "deit_tiny_patch16_224": 32, "cpvt_tiny_peg0_224": 32,  # and their batches
              "pervit_tiny_224": 32, "pit_tiny_32": 16, "mae_vit_base_patch16": 8, "mae_pit_tiny_32": 8, "dit_s_2": 8}
 WARM_UP = 2
 
 
-class Bench:
+def bench_of(build, workload, mode, args):
     """The process of one build, which runs a repetition on request."""
-
-    def __init__(self, build, workload, mode, args):
-        command = [build / "fovea_bench", "--turns", "--workload", workload, "--mode", mode,
-                   "--threads", str(args.threads), "--batch", str(max(1, WORKLOADS[workload] // args.divide_batch))]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-    def seconds(self):
-        self.process.stdin.write("\n")
-        self.process.stdin.flush()
-        line = self.process.stdout.readline()
-        if not line:
-            sys.exit("error: a benchmark ended early; see its output above")
-        return float(line)
-
-    def close(self):
-        self.process.stdin.close()
-        self.process.wait()
+    return Timed(build / "fovea_bench", "--turns", "--workload", workload, "--mode", mode, "--threads", args.threads,
+                 "--batch", max(1, WORKLOADS[workload] // args.divide_batch))
 
 
 def ratio_of_pair(builds, workload, mode, args):
-    benches = [Bench(build, workload, mode, args) for build in builds]
+    benches = [bench_of(build, workload, mode, args) for build in builds]
     times = [[], []]
     for turn in range(args.reps + WARM_UP):
         for i in (0, 1) if turn % 2 == 0 else (1, 0):

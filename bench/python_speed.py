@@ -15,32 +15,14 @@ import argparse
 import os
 import pathlib
 import statistics
-import subprocess
 import sys
 import time
+
+from ours import Timed
 
 WARM_UP = 2
 CALLS = 10_000  # as in sums_bench.cpp, which runs a case five times
 MODEL, BATCH = "vit_tiny_patch4_32", 128
-
-
-class Program:
-    """A process that answers each line with seconds."""
-
-    def __init__(self, *command):
-        self.process = subprocess.Popen([str(word) for word in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-    def seconds(self, line=""):
-        self.process.stdin.write(line + "\n")
-        self.process.stdin.flush()
-        answer = self.process.stdout.readline()
-        if not answer:
-            sys.exit("error: a program ended early; see its output above")
-        return float(answer)
-
-    def close(self):
-        self.process.stdin.close()
-        self.process.wait()
 
 
 def ours_step():
@@ -93,19 +75,19 @@ def timed(f):
 
 
 def answer(cases):
-    """This process as a Program: it runs the named case for each line."""
+    """This process as a Timed program: it runs the named case for each line."""
     for line in sys.stdin:
         print(f"{timed(cases[line.strip()]):.9f}", flush=True)
 
 
 def child(case, threads):
-    return Program("env", f"OMP_NUM_THREADS={threads}", sys.executable, __file__, "--child", case)
+    return Timed("env", f"OMP_NUM_THREADS={threads}", sys.executable, __file__, "--child", case)
 
 
 def compare_steps(build, options):
     ratios = []
     for _ in range(options.pairs):
-        programs = [Program(build / "fovea_bench", "--turns", "--workload", MODEL, "--mode", "train", "--threads", options.threads),
+        programs = [Timed(build / "fovea_bench", "--turns", "--workload", MODEL, "--mode", "train", "--threads", options.threads),
                     child("step", options.threads)]
         times = [[], []]
         for turn in range(options.reps + WARM_UP):
@@ -120,7 +102,7 @@ def compare_steps(build, options):
 
 
 def compare_calls(build, options):
-    programs = Program(build / "rooms/bench/sums_bench", options.threads), child("calls", options.threads)
+    programs = Timed(build / "rooms/bench/sums_bench", options.threads), child("calls", options.threads)
     for name in ("calls_of_add", "calls_of_add_and_backward"):
         times = [[], []]
         for _ in range(3 * options.reps):

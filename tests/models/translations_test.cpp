@@ -3,11 +3,8 @@
 
 #include <doctest/doctest.h>
 
-#include <functional>
 #include <nlohmann/json.hpp>
 
-#include "engine/autograd.h"
-#include "engine/random.h"
 #include "models/checkpoints/official_names.h"
 #include "models/checkpoints/pretrained.h"
 #include "models/registry.h"

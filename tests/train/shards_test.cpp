@@ -54,6 +54,22 @@ TEST_CASE("coordinates move alike on any number of processes, and in any number 
   check_processes(config);
 }
 
+/// Trains on pictures to the end, with the watch in the first process. Returns its bits.
+Bits train_on(const std::shared_ptr<const Dataset>& pictures, const TrainConfig& config,
+              int processes, TrainWatch& watch) {
+  Bits bits;
+  test::in_threads(processes, [&](Communicator& process) {
+    Notices notices;
+    const Datasets data{pictures, tiny_data().test};
+    auto model = start_model(config, data, notices);
+    Trainer trainer = make_trainer(config, data, std::move(model), nullptr, process);
+    TrainWatch unwatched;
+    CHECK_FALSE(trainer.fit(process.is_first() ? watch : unwatched));
+    if (process.is_first()) bits = bits_of(trainer);
+  });
+  return bits;
+}
+
 /// The built-in pictures, of which one in five has a label of its own.
 class RareLabels : public Builtin {
  public:
@@ -74,17 +90,9 @@ TEST_CASE("weights of classes: the mean divides by those of the batch in all sha
   const auto first_row = [&](std::int64_t shards, int processes) {
     config.loop.shards = shards;
     StepRow first;
-    test::in_threads(processes, [&](Communicator& process) {
-      Notices notices;
-      const Datasets data{std::make_shared<RareLabels>(), tiny_data().test};
-      auto model = start_model(config, data, notices);
-      Trainer trainer = make_trainer(config, data, std::move(model), nullptr, process);
-      TrainWatch watch;
-      watch.on_interval = [&](const StepRow& row) {
-        if (process.is_first()) first = row;
-      };
-      CHECK_FALSE(trainer.fit(watch));
-    });
+    TrainWatch watch;
+    watch.on_interval = [&](const StepRow& row) { first = row; };
+    train_on(std::make_shared<RareLabels>(), config, processes, watch);
     return first;
   };
   const StepRow whole = first_row(1, 1), split = first_row(8, 1), shared = first_row(8, 3);
@@ -167,20 +175,11 @@ std::pair<Bits, std::set<std::string>> trained_with_broken(int processes, double
   config.loop.shards = 8;
   config.loop.max_steps = 5;
   config.run.bad_image_limit = limit;
-  std::pair<Bits, std::set<std::string>> found;
-  test::in_threads(processes, [&](Communicator& process) {
-    Notices notices;
-    const Datasets data{std::make_shared<PartlyBroken>(), tiny_data().test};
-    auto model = start_model(config, data, notices);
-    Trainer trainer = make_trainer(config, data, std::move(model), nullptr, process);
-    TrainWatch watch;
-    std::set<std::string> told;
-    watch.on_notice = [&](const std::string& text) { told.insert(text); };
-    CHECK_FALSE(trainer.fit(watch));
-    const Bits bits = bits_of(trainer);
-    if (process.is_first()) found = {bits, told};
-  });
-  return found;
+  std::set<std::string> told;
+  TrainWatch watch;
+  watch.on_notice = [&](const std::string& text) { told.insert(text); };
+  const Bits bits = train_on(std::make_shared<PartlyBroken>(), config, processes, watch);
+  return {bits, told};
 }
 
 TEST_CASE("broken images are replaced alike on any number of processes, and the first names all") {
