@@ -155,7 +155,7 @@ std::vector<PictureObjects> find_in_pictures(const LoadedModel& trained,
                                              std::vector<fs::path>& written) {
   std::vector<PictureObjects> pictures;
   for (const fs::path& file : files) pictures.push_back({file.string(), {}});
-  std::vector<std::int64_t> ids;  // read first: a picture without one is told before the work
+  std::vector<std::int64_t> ids;  // read first, to name a picture without one before the work
   if (!options.json.empty())
     ids = options.annotations.empty() ? ids_of(files) : ids_in(options.annotations, files);
   const auto images = std::make_shared<PictureFiles>(files, trained.info.exif_orientation);

@@ -17,7 +17,7 @@ struct LabelledFrame {
 
 /// For each frame the place of its label, `height` high and within a picture of that size: at one
 /// of the frame's edges if there is room, else above or below. The first frames choose first; where
-/// no room is left, there is no place.
+/// no room is left, a label gets no place.
 [[nodiscard]] std::vector<std::optional<SvgBox>> label_places(std::span<const LabelledFrame> frames,
                                                               double height, const SvgBox& picture);
 

@@ -86,7 +86,8 @@ void rethrow_of(const Datasets& sets) {
   }
 }
 
-/// Python's sys.stdout, if it is no descriptor; it must not throw.
+/// Writes to Python's sys.stdout where that is not the process's own, as in a notebook. It must
+/// not throw.
 std::optional<ConsoleText> text_of(const nb::object& write, bool redraws) {
   if (write.is_none()) return {};
   const auto print = [held = PythonFunction(nb::cast<nb::callable>(write))](std::string_view text) {

@@ -1,4 +1,5 @@
-// The texts of the progress line and of an epoch, and what reaches a file that is no terminal.
+// The texts of the progress line and of an epoch, and what is written to a file instead of a
+// terminal.
 #include "apps/common/progress_line.h"
 
 #include <doctest/doctest.h>

@@ -32,7 +32,7 @@ struct OwnLoop {
 
 }  // namespace
 
-TEST_CASE("a loop that saves its parameters and optimizer goes on with the same bits") {
+TEST_CASE("training from a saved store and optimizer has the bits of training without a stop") {
   const TemporaryFolder folder;
   for (const OptimizerKind kind : {OptimizerKind::adamw, OptimizerKind::momentum}) {
     OwnLoop whole(kind), first(kind), second(kind);

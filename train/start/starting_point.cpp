@@ -200,7 +200,7 @@ StartingPoint starting_point(TaskKind task, const std::vector<Setting>& asked) {
   apply_settings(config, {*find_setting(asked, "dataset")});  // refuses an unknown one
   const std::string_view finetuning = finetuning_recipe(task);
   const std::optional<Origin> origin = find_origin(setting_text(asked, "finetune"), task);
-  // A classifier's run here often begins what another one goes on with: the data's recipe fits.
+  // A classifier that starts from another run keeps its own data set's recipe.
   const bool has_recipe = origin && (origin->is_hub || task != TaskKind::classification);
   const bool finetunes = has_recipe && !finetuning.empty() && setting_text(asked, "config").empty();
   start.recipe = finetunes ? finetuning : recipe_of(config.data.name, task);
