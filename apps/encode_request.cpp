@@ -12,8 +12,7 @@ Fields fields_of(EncodeRequest& r) {
   FieldGroup data(fields, "Data");
   data.choice("dataset", &r.data.name, "data set to encode", dataset_names());
   data.add("data-dir", &r.data_dir,
-           "data folder (default: as the VAE's run, else $FOVEA_DATA, "
-           "else ./datasets)");
+           "data folder (default: as the VAE's run, else $FOVEA_DATA, else ./datasets)");
   data.choice("split", &r.split, "which images", {"train", "val"});
   data.add("train-split", &r.data.train_split, "see ./run train_imagenet --help");
   data.add("val-split", &r.data.val_split, "test images, in the forms of train-split");

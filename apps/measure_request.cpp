@@ -24,8 +24,7 @@ Fields fields_of(MeasureRequest& r) {
   FieldGroup sets(fields, "Pictures");
   sets.add("real", &r.real,
            "more real pictures, such as a test set, for the row \"real\" (default: a data set's "
-           "test images, "
-           "else a part of the reference, drawn at random, against the rest)");
+           "test images, else a part of the reference, drawn at random, against the rest)");
   sets.number("gaussian-count", &r.gaussian_count,
               "pictures drawn from the Gaussian of pixels; 0: as many as there are samples",
               {0, kMaxCount})

@@ -18,7 +18,7 @@ struct Program {
 namespace programs {
 
 /// `fovea PROGRAM [flags]`, a body for run_app(). Installed under a program's own name, as all were
-/// up to 0.10, it is that program, after a note.
+/// up to 0.11, it is that program, after a note.
 int run_fovea(int argc, char** argv);
 
 }  // namespace programs
