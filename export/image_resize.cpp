@@ -23,49 +23,57 @@ Expression within(const Expression& x, double most) { return step(x.number(most)
 
 /// How far pixels are from the centres of outputs.
 struct Distances {
+  Expression pixel, center, stretch;
   Expression x;            ///< in units of the filter
   Expression parts, unit;  ///< the same as parts / unit: integers, exact in f32 too
 };
 
-Expression bicubic(const Distances& d) {  // Keys' cubic with a = -1/2
-  constexpr double a = -0.5;
-  const Expression r = abs(d.x);
-  const Expression inner = (r * (a + 2) - (a + 3)) * r * r + 1;
-  const Expression outer = (((r - 5) * r + 8) * r - 4) * a;
-  return where(r.number(1) > r, inner, outer * within(d.x, 2));
+/// A filter's values times any factor, in two parts: 22 bits of a weight are too many for f32.
+struct Values {
+  Expression high, low;
+};
+
+Values whole(const Expression& value) { return {value, value * 0}; }
+
+/// Keys' cubic with a = -1/2: exact at the nearest i / 128, and Taylor's terms for the rest.
+Values bicubic(const Distances& d) {
+  constexpr double n = 128, part = 1 << 13;
+  const Expression r = abs(d.x), parts = abs(d.parts), i = floor(r * n + 0.5);
+  const Expression inside = step(d.unit, parts), outside = inside.number(1) - inside;
+  const Expression c3 = inside * 2 - 0.5, c2 = outside * 5 - 2.5, c1 = outside * -4,
+                   c0 = outside + 1;
+  const Expression cubed = ((c3 * i + c2 * n) * i + c1 * (n * n)) * i + c0 * (n * n * n);
+
+  const Expression at = i / n, rest = (parts * n - i * d.unit) / (d.unit * n);
+  const Expression slope = (c3 * at * 3 + c2 * 2) * at + c1, bend = c3 * at * 3 + c2;
+  const Expression change = ((c3 * rest + bend) * rest + slope) * rest;
+
+  const Expression is_within = step(d.unit * 2, parts), high = floor(cubed / part);
+  const Expression low = cubed / part - high + change * (n * n * n / part);
+  return {high * is_within, low * is_within};
 }
 
-Expression box(const Distances& d) {
-  return step(d.x, d.x.number(-0.5)) - step(d.x, d.x.number(0.5));
+/// The only filter that is not zero where it ends: Pillow rounds its ends to whole pixels besides.
+Values box(const Distances& d) {
+  const Expression reach = d.stretch * 0.5;
+  const Expression from = floor(d.center - reach + 0.5), to = floor(d.center + reach + 0.5);
+  const Expression is_read = step(d.pixel, from - 0.5) * step(to - 0.5, d.pixel);
+  return whole((step(d.x, d.x.number(-0.5)) - step(d.x, d.x.number(0.5))) * is_read);
 }
 
 /// `unit` times the filter. Its sums are often halfway between two levels, so nothing is rounded.
-Expression bilinear(const Distances& d) { return max(d.unit - abs(d.parts), d.unit.number(0)); }
+Values bilinear(const Distances& d) { return whole(max(d.unit - abs(d.parts), d.unit.number(0))); }
 
-Expression hamming(const Distances& d) {
+Values hamming(const Distances& d) {
   const Expression& x = d.x;
   constexpr double high = 0.54F, low = 0.46F;  // Pillow's constants are f32
   const Expression window = (x * std::numbers::pi).then("Cos") * low + high;
-  return sinc(x) * window * within(x, 1);
+  return whole(sinc(x) * window * within(x, 1));
 }
 
-Expression lanczos(const Distances& d) { return sinc(d.x) * sinc(d.x / 3) * within(d.x, 3); }
+Values lanczos(const Distances& d) { return whole(sinc(d.x) * sinc(d.x / 3) * within(d.x, 3)); }
 
-/// Half the width of a filter's support.
-double support_of(Filter filter) {
-  switch (filter) {
-    case Filter::box:
-      return 0.5;
-    case Filter::lanczos:
-      return 3;
-    case Filter::bicubic:
-      return 2;
-    default:
-      return 1;
-  }
-}
-
-using Kernel = Expression (*)(const Distances& d);
+using Kernel = Values (*)(const Distances& d);
 
 Kernel kernel_of(Filter filter) {
   switch (filter) {
@@ -113,7 +121,22 @@ Distances distances(const ResizedAxis& axis, const Expression& output, const Exp
   const Expression unit = max(axis.source, axis.outputs) * 2;
   const Expression exact = parts / unit;
   const Expression x = (pixel - center + 0.5) * (stretch.number(1) / stretch);
-  return {where(exact.number(kMostRounding) > abs(x - exact), x, exact), parts, unit};
+  return {pixel, center, stretch, where(exact.number(kMostRounding) > abs(x - exact), x, exact),
+          parts, unit};
+}
+
+/// The quotients of values and their sum as integers, in units of 1 / kWeight: half of the digits,
+/// and the others from what is left then.
+Expression normalized(const Values& values, std::int64_t axis) {
+  constexpr double half = 1 << 11;
+  const std::string along = values.high.writer().integers({axis});
+  const Expression high = values.high.then("ReduceSum", {along});
+  const Expression low = values.low.then("ReduceSum", {along});
+  const Expression first = floor(values.high / high * half + 0.5);
+  const Expression left = (values.high * half - first * high) + (values.low * half - first * low);
+  const Expression second = left / (high + low) * half;
+  const Expression is_negative = step(second.number(0), first * half + second);
+  return first * half + where(is_negative > 0, ceil(second - 0.5), floor(second + 0.5));
 }
 
 /// [computed, source] on the left, [source, computed] on the right.
@@ -125,15 +148,7 @@ SplitWeights weights_of(const ResizedAxis& axis, Filter filter, Side side) {
   const Expression pixel = positions(axis.source).with_axes({1 - along});
   const Expression center = (output + 0.5) * scale;
   const Distances from_center = distances(axis, output, pixel, center, stretch);
-
-  const Expression reach = stretch * support_of(filter);
-  const Expression from = floor(center - reach + 0.5), to = floor(center + reach + 0.5);
-  const Expression is_read = step(pixel, from - 0.5) * step(to - 0.5, pixel);
-  const Expression value = kernel_of(filter)(from_center) * is_read;
-  const Expression sum = value.then("ReduceSum", {value.writer().integers({along})});
-  const Expression weight = value / sum * kWeight;
-  const Expression rounded =
-      where(weight.number(0) > weight, ceil(weight - 0.5), floor(weight + 0.5));
+  const Expression rounded = normalized(kernel_of(filter)(from_center), along);
   const Expression high = floor((rounded + kPart / 2) / kPart);
   return {high.to(DType::f32), (rounded - high * kPart).to(DType::f32)};
 }

@@ -70,7 +70,7 @@ def check_pixels(build, checkpoint, folder, sizes, side):
             total += got.size
         wrong += bad
         print(f"{'FAIL' if bad else 'ok  '} {name}: {bad} of {total} values differ in onnxruntime; in OpenVINO "
-              f"{100 * off / total:.3f} %, by up to {most:.0f}", flush=True)
+              f"{100 * off / total:.5f} %, by up to {most:.0f}", flush=True)
     return wrong
 
 
