@@ -137,8 +137,8 @@ def computed(rng, config, model, positions="learned"):
     """The tensors of a case, and the names of gradients that are zero."""
     distilled = isinstance(model, VisionTransformerDistilled)
     batch = rng.randint(1, 4)
-    x = torch.randn(batch, config["in_chans"], *config["img_size"], dtype=torch.float64,
-                    requires_grad=True)
+    x = torch.randn(batch, config["in_chans"], *config["img_size"],
+                    dtype=next(model.parameters()).dtype, requires_grad=True)
     target = torch.randint(config["num_classes"], (batch,))
     feats = {}
     for i, block in enumerate(model.blocks):

@@ -26,16 +26,20 @@ def write(folder, index, family, case):
     save_file(tensors, folder / f"{family}_random{index:03d}.safetensors", metadata)
 
 
-def main(doc, family_of, make_case):
-    """make_case(rng, family) returns a configuration, its tensors and the names of zero gradients."""
+def main(doc, family_of, make_case, switches=()):
+    """make_case(rng, family) returns a configuration, its tensors and the names of zero gradients. `switches` are the
+    names and meanings of flags, which make_case takes as further arguments."""
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--count", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
+    for name, meaning in switches:
+        parser.add_argument("--" + name, action="store_true", help=meaning)
     args = parser.parse_args()
+    chosen = {name: getattr(args, name) for name, _ in switches}
     args.folder.mkdir(parents=True, exist_ok=True)
     torch.manual_seed(args.seed)
     rng = random.Random(args.seed)
     for index in range(args.count):
         family = family_of(index)
-        write(args.folder, index, family, make_case(rng, family))
+        write(args.folder, index, family, make_case(rng, family, **chosen))

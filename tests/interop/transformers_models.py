@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Models with other programs' names, loaded by fovea: transformers_models.py BUILD_FOLDER [--keep FOLDER] [--only WORD]
 
-Needs transformers and torchvision; build the target `interop` first. ViT, DeiT, ViT-MAE, DINOv2, DINOv3 and CLIP of Hugging
-Face's transformers get random values in every parameter and are saved by save_pretrained(); fovea makes them from the
-folder alone. Their logits are compared, or where there is no head the pooled tokens. Files with the names of
-torchvision, of OpenAI's CLIP and of DINOv2's repository are loaded into a model of given settings; the expected
-logits are torchvision's, transformers' and timm's.
+Needs transformers and torchvision; build the target `interop` first. ViT, DeiT, ViT-MAE, DINOv2, DINOv3 and CLIP of
+Hugging Face's transformers get random values in every parameter and are saved by save_pretrained(); fovea makes them
+from the folder alone. Their logits are compared, or where there is no head the pooled tokens, of DINOv3 also all
+tokens. Files with the names of torchvision, of OpenAI's CLIP and of DINOv2's repository are loaded into a model of
+given settings; the expected logits are torchvision's, transformers' and timm's.
 """
 import argparse
 import json
@@ -18,6 +18,7 @@ import timm
 import torch
 import torchvision
 import transformers
+from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
 BOUND = 1e-5  # relative to the largest logit
@@ -68,6 +69,7 @@ def transformers_models():
     logits = lambda model, images: model(images).logits
     token = lambda model, images: first_token(model(images))
     pooled = lambda model, images: model(images).pooler_output
+    all_tokens = lambda model, images: model(images).last_hidden_state
     yield "ViT", t.ViTForImageClassification(t.ViTConfig(**SIZES, id2label=NAMES)), logits
     yield "ViT with gelu_new, eps 1e-3, no qkv bias", t.ViTForImageClassification(t.ViTConfig(
         **SIZES, id2label=NAMES, hidden_act="gelu_new", layer_norm_eps=1e-3, qkv_bias=False)), logits
@@ -87,8 +89,9 @@ def transformers_models():
             t.Dinov2WithRegistersConfig(**DINO_SIZES, num_register_tokens=3, use_swiglu_ffn=gate)), pooled
     for kind, more in {"MLP": {}, "a gate": dict(use_gated_mlp=True, hidden_act="silu"),
                        "no biases of attention": dict(query_bias=False, value_bias=False)}.items():
-        yield f"DINOv3, {kind}", t.DINOv3ViTModel(
-            t.DINOv3ViTConfig(**SIZES, num_register_tokens=3, **more)), pooled
+        for tokens, output in {"": pooled, ", all tokens": all_tokens}.items():
+            yield f"DINOv3, {kind}{tokens}", t.DINOv3ViTModel(
+                t.DINOv3ViTConfig(**SIZES, num_register_tokens=3, **more)), output
     yield "CLIP's image encoder", t.CLIPVisionModel(t.CLIPVisionConfig(**SIZES)), pooled
     yield "CLIP's image encoder with projection", t.CLIPVisionModelWithProjection(
         t.CLIPVisionConfig(**SIZES, projection_dim=20)), lambda model, images: model(images).image_embeds
@@ -180,6 +183,14 @@ def our_logits(build, weights, images, folder, config=None):
     return load_file(folder / "logits.safetensors")["logits"]
 
 
+def our_tokens(build, weights, images, folder):
+    """All tokens behind the last norm, instead of the pooled ones."""
+    our_logits(build, weights, images, folder)
+    with safe_open(folder / "logits.safetensors", "pt") as file:
+        config = json.loads(file.metadata()["config"])
+    return our_logits(build, weights, images, folder, config | {"global_pool": "none"})
+
+
 def compare(label, ours, theirs):
     assert ours.shape == theirs.shape, f"{label}: got {tuple(ours.shape)}, expected {tuple(theirs.shape)}"
     assert theirs.std(0).max() > 0.05, f"{label}: the images look alike to it, so this compares nothing"
@@ -211,8 +222,9 @@ def main():
             images = torch.randn(4, 3, height, width)
             with torch.no_grad():
                 theirs = expected(model, images)
+            ours = our_tokens if label.endswith("all tokens") else our_logits
             try:
-                compare(label, our_logits(build, target, images, folder), theirs)
+                compare(label, ours(build, target, images, folder), theirs)
             except AssertionError as error:
                 failures += 1
                 print(f"FAILED  {label}: {error}")
