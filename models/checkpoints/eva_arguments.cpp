@@ -99,7 +99,7 @@ std::optional<std::string> apply_eva_argument(json& config, const std::string& k
   if (const auto plain = plain_names().find(key); plain != plain_names().end())
     return plain->second;
   if (key == "head_init_scale") return {};
-  if (key == "patch_drop_rate" || key == "rope_mrope_section") {
+  if (key == "patch_drop_rate" || key == "rope_mrope_section" || key == "gated_attn") {
     refuse_part(key, value);
   } else if (key == "use_abs_pos_emb") {
     require_bool(key, value);

@@ -20,6 +20,7 @@ constexpr std::array kNamedParts{
     NamedPart{".gamma_1", "layer scale"},
     NamedPart{"norm_pre.", "a norm before the blocks, as in CLIP"},
     NamedPart{".q_norm.", "norms of queries and keys"},
+    NamedPart{".attn.gate.", "gated attention"},
     NamedPart{"attn_pool.", "attention pooling, as in SigLIP"},
     NamedPart{".fc1_g.", "a gated MLP"},
     NamedPart{".mlp.w12.", "a gated MLP"},

@@ -258,6 +258,7 @@ TEST_CASE("timm's arguments of Eva are settings of ours") {
   };
   refused(R"({"rope_type": "mrope"})", "rope_type: got mrope, expected cat, mixed or dinov3");
   refused(R"({"patch_drop_rate": 0.5})", "patch_drop_rate: got 0.5, which is not supported");
+  refused(R"({"gated_attn": true})", "gated_attn: got true, which is not supported");
   refused(R"({"rope_mrope_section": [8, 12, 12]})", "rope_mrope_section");
   refused(R"({"use_fc_norm": true, "use_post_transformer_norm": true})",
           "got norms before and after pooling");

@@ -66,6 +66,8 @@ TEST_CASE("a mismatch names the probable reason") {
                  "the file has no head for classes: training starts a new one with --finetune"));
   CHECK(contains(mismatch_error_with("blocks.0.gamma_1", {12}),
                  "the file has layer scale: blocks.0.ls1.gamma"));
+  CHECK(contains(mismatch_error_with("blocks.0.attn.gate.weight", {12, 12}),
+                 "the file has gated attention: blocks.0.attn.gate.weight"));
   CHECK(contains(mismatch_error_with("reg_token", {1, 4, 12}),
                  "the file has register tokens: reg_token"));
   CHECK(contains(mismatch_error_with("head_dist.weight", {5, 12}),
