@@ -57,13 +57,30 @@ def timm_arguments(name, config):
     return arguments
 
 
-def timm_subject(name, config, command):
-    """timm's model of that name, with our settings."""
+def rotary_model(name, config):
+    """timm's class Eva with the settings of a plain ViT: its ViTs have no rotary positions."""
+    from timm.models.eva import Eva
+    positions = {key: config[key] for key in ("rope", "rope_temperature", "pos_embed")}
+    rest = timm_arguments(name, {key: value for key, value in config.items() if key not in positions})
+    return Eva(**{"use_fc_norm" if key == "fc_norm" else key: value for key, value in rest.items()},
+               attn_type="rope", use_abs_pos_emb=positions["pos_embed"] == "learned", use_rot_pos_emb=True,
+               rope_type="mixed" if positions["rope"] == "mixed" else "cat",
+               rope_temperature=positions["rope_temperature"], rope_grid_indexing="xy")
+
+
+def timm_model(name, config):
     import timm
     if name not in timm.list_models():
         raise Lacks(f"timm has no model {name}")
+    if config["family"] == "vit" and config.get("rope", "none") != "none":
+        return rotary_model(name, config)
+    return timm.create_model(name, **timm_arguments(name, config))
+
+
+def timm_subject(name, config, command):
+    """timm's model of that name, with our settings."""
     try:
-        model = timm.create_model(name, **timm_arguments(name, config))
+        model = timm_model(name, config)
     except (AssertionError, RuntimeError, TypeError, ValueError) as error:
         raise Lacks(f"timm's {name} refuses these settings: {error}") from error
     return classification(model, [config["in_chans"], *config["img_size"]], config["num_classes"], command, is_timms=True)
