@@ -196,9 +196,8 @@ std::vector<Rival> rivals_of(const Workload& ours, const WorkloadSpec& spec, Pee
 
 /// Our seconds and those of the peers, who alternate repetition by repetition.
 std::vector<double> alternate(Workload& ours, std::vector<Rival>& rivals, std::int64_t reps) {
-  constexpr int kWarmUp = 2;
   std::vector<double> seconds;
-  for (std::int64_t turn = -kWarmUp; turn < reps; ++turn) {
+  for (std::int64_t turn = -ours.warm_up(); turn < reps; ++turn) {
     const double mine = seconds_of(ours);
     if (turn >= 0) seconds.push_back(mine);
     for (Rival& rival : rivals) {
@@ -223,14 +222,17 @@ PeerResult result_of(const Rival& rival, const WorkloadSpec& spec, double images
   return result;
 }
 
-/// Sums over so many steps.
-std::vector<cuda::KernelTime> kernels_of(Workload& workload) {
+/// Sums over so many steps, which run op by op: a graph's kernels have no times of their own.
+std::vector<cuda::KernelTime> kernels_of(WorkloadSpec spec) {
+  spec.graph = false;
+  Workload workload(spec);
+  for (int i = 0; i < workload.warm_up(); ++i) workload.step();
   const cuda::KernelTimes times;
   for (int i = 0; i < Result::kTimedSteps; ++i) workload.step();
   return times.sums();
 }
 
-Result measure(const WorkloadSpec& spec, const BenchOptions& options, Peers& peers) {
+Result speed_of(const WorkloadSpec& spec, const BenchOptions& options, Peers& peers) {
   Workload ours(spec);
   std::vector<Rival> rivals = rivals_of(ours, spec, peers);
   const double product_rate = ours.product_rate();
@@ -243,7 +245,12 @@ Result measure(const WorkloadSpec& spec, const BenchOptions& options, Peers& pee
   for (const Rival& rival : rivals) {
     result.peers.push_back(result_of(rival, spec, images, seconds, !options.no_peaks));
   }
-  if (options.kernels) result.kernels = kernels_of(ours);
+  return result;
+}
+
+Result measure(const WorkloadSpec& spec, const BenchOptions& options, Peers& peers) {
+  Result result = speed_of(spec, options, peers);
+  if (options.kernels) result.kernels = kernels_of(spec);
   return result;
 }
 

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "bench/photographs.h"
+#include "bench/repeated_steps.h"
 #include "data/augment/training_pipeline.h"
 #include "data/loading/loader.h"
 #include "engine/autograd.h"
@@ -28,6 +29,8 @@
 
 namespace fovea::bench {
 namespace {
+
+constexpr double kRate = 1e-4;  // of learning
 
 /// "VmRSS", the resident memory, or "VmHWM", its peak since forget_peak(), in MiB.
 double resident_mb(const std::string& field) {
@@ -185,16 +188,23 @@ struct Workload::State {
   std::unique_ptr<ShardSums> sums;  ///< null with one shard
   std::shared_ptr<const Dataset> dataset;
   std::int64_t epoch = 0;
-  Batch batch;     ///< on the device, except the task's random draws
-  Tensor latents;  ///< of a workload that decodes
+  std::unique_ptr<RepeatedTraining> training;    ///< of a workload that repeats its steps
+  std::unique_ptr<RepeatedInference> inference;  ///< the same
+  Batch batch;                                   ///< on the device, except the task's random draws
+  Tensor latents;                                ///< of a workload that decodes
   Context context;
   double flop = 0;                       ///< of the last step
   std::vector<LayerProduct> products{};  ///< of product_rate()
 
+  [[nodiscard]] bool repeats() const;
+  [[nodiscard]] Batch drawn() const;
   void train();
+  void train_repeated();
+  void train_by_op();
   void train_shard(std::int64_t shard);
   [[nodiscard]] Tensor loss();
   void infer();
+  [[nodiscard]] Tensor output(const Tensor& input);
 };
 
 Workload::Workload(const WorkloadSpec& spec, Communicator& processes, std::int64_t shards)
@@ -222,22 +232,45 @@ Workload::Workload(const WorkloadSpec& spec, Communicator& processes, std::int64
 
 Workload::~Workload() = default;
 
+/// As runs and evaluations do on a GPU. These run detectors and decoders op by op.
+bool Workload::State::repeats() const {
+  return spec.device.is_cuda() && spec.graph && !sums && spec.mode != "decode" &&
+         model->info().task != TaskKind::detection;
+}
+
+/// The batch, with the task's random draws of this step.
+Batch Workload::State::drawn() const {
+  const BatchPlace place{.step = static_cast<std::int64_t>(context.step)};
+  return task->prepare(batch, place).uploaded(spec.device);
+}
+
 /// The first step creates the optimizer, so its moments count as memory of the step, as in PyTorch.
 void Workload::State::train() {
+  repeats() ? train_repeated() : train_by_op();
+  ++context.step;
+}
+
+void Workload::State::train_repeated() {
+  if (!training) {
+    training = std::make_unique<RepeatedTraining>(*model, plain_task(*model), context.activations);
+  }
+  flop = training->step(drawn(), kRate);
+}
+
+void Workload::State::train_by_op() {
+  flop = 0;
   if (!optimizer) optimizer = std::make_unique<Optimizer>(model->store(), OptimizerOptions{});
   model->store().zero_grad();
   if (sums) sums->begin();
   for (std::int64_t shard = shards.first; shard < shards.end; ++shard) train_shard(shard);
   if (sums) sums->finish();
-  optimizer->step(1e-4);
-  ++context.step;
+  optimizer->step(kRate);
 }
 
 Tensor Workload::State::loss() {
-  const BatchPlace place{.step = static_cast<std::int64_t>(context.step)};
-  const Batch drawn = task->prepare(batch, place).uploaded(spec.device);
+  const Batch with_draws = drawn();
   const ForwardProducts counting(flop);
-  return task->loss(drawn, context).total;
+  return task->loss(with_draws, context).total;
 }
 
 /// Forward and backward passes of a shard; the last one's gradients leave as they are completed.
@@ -254,19 +287,26 @@ void Workload::State::train_shard(std::int64_t shard) {
   if (sums) sums->take(shard);
 }
 
+Tensor Workload::State::output(const Tensor& input) {
+  return latents.defined() ? model_as<Vae>(*model).decode(input, context)
+                           : model->probe(input, context);
+}
+
 void Workload::State::infer() {
   const NoGrad no_grad;
-  const ForwardProducts counting(flop);
-  if (latents.defined()) {
-    (void)model_as<Vae>(*model).decode(latents, context);
-  } else {
-    (void)model->probe(batch.images, context);
+  const Tensor& input = latents.defined() ? latents : batch.images;
+  if (repeats()) {
+    if (!inference) inference = std::make_unique<RepeatedInference>(spec.device);
+    flop = inference->step(input, [this](const Tensor& images) { return output(images); });
+    return;
   }
+  flop = 0;
+  const ForwardProducts counting(flop);
+  (void)output(input);
 }
 
 void Workload::step() {
   State& s = *state_;
-  s.flop = 0;
   if (s.dataset) {
     load_epoch(s.dataset, s.spec, s.epoch++);
   } else if (s.context.training) {
@@ -275,6 +315,11 @@ void Workload::step() {
     s.infer();
   }
   wait_for(s.spec.device);
+}
+
+int Workload::warm_up() const {
+  constexpr int kByOp = 2;  // what a step keeps for the next ones is there
+  return state_->model && state_->repeats() ? kStepsBeforeRepetition : kByOp;
 }
 
 std::int64_t Workload::images() const {
@@ -299,12 +344,12 @@ double measure_peak_mb(const WorkloadSpec& spec) {
   if (!spec.device.is_cpu()) {
     const std::int64_t before = memory_stats(spec.device).current_bytes;
     reset_peak_memory(spec.device);
-    for (int i = 0; i < 3; ++i) workload.step();
+    for (int i = 0; i < workload.warm_up() + 1; ++i) workload.step();
     return static_cast<double>(memory_stats(spec.device).peak_bytes - before) / (1 << 20);
   }
   forget_peak();
   const double before = resident_mb("VmRSS");
-  for (int i = 0; i < 3; ++i) workload.step();
+  for (int i = 0; i < workload.warm_up() + 1; ++i) workload.step();
   return resident_mb("VmHWM") - before;
 }
 

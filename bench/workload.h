@@ -20,6 +20,7 @@ struct WorkloadSpec {
   std::int64_t batch = 0;
   Device device = {};    ///< device of models
   std::string config{};  ///< ModelInfo::config of a model that differs from the registry's `id`
+  bool graph = true;     ///< on a GPU, repeat steps as a CUDA graph where runs and evaluations do
 
   /// The dtype of activations.
   [[nodiscard]] DType dtype() const { return parse_name<DType>("precision", precision); }
@@ -43,8 +44,10 @@ class Workload {
 
   /// One repetition. Training: the task's random draws, its loss (cross-entropy, the error of
   /// masked patches, the hybrid loss of diffusion), backward, AdamW. Inference: forward. Loading:
-  /// images(). Decoding: latents to images. Returns after the device has finished.
+  /// images(). Decoding: latents to images. Returns after the device has finished. A step that is
+  /// repeated also computes the gradients' norm, or reads the outputs.
   void step();
+  [[nodiscard]] int warm_up() const;              ///< steps before those that are timed
   [[nodiscard]] std::int64_t images() const;      ///< images per step
   [[nodiscard]] std::int64_t parameters() const;  ///< trained parameters; 0 for a loader
   /// Floating-point operations of the products of the last step(), 2 per multiply-add; see
@@ -59,8 +62,8 @@ class Workload {
   std::unique_ptr<State> state_;
 };
 
-/// Peak MiB of three steps, minus the memory before the first: resident or device memory. Requires
-/// a process that has not run anything large before.
+/// Peak MiB of the first steps, until they are as those that are timed, minus the memory before the
+/// first: resident or device memory. Requires a process that has not run anything large before.
 [[nodiscard]] double measure_peak_mb(const WorkloadSpec& spec);
 
 /// Best rate of an n x n x n GEMM of that dtype on a device, in GFLOP/s.

@@ -46,7 +46,10 @@ Fields fields_of(CountOptions& o) {
 
 bench::WorkloadSpec spec_of(const CountOptions& o) {
   const ModelInfo info = make_named_model(o.model, json_text(o.settings.overrides()), {})->info();
-  return {info.name, o.mode.empty() ? "train" : o.mode, o.precision, o.batch, kCuda, info.config};
+  bench::WorkloadSpec spec{
+      info.name, o.mode.empty() ? "train" : o.mode, o.precision, o.batch, kCuda, info.config};
+  spec.graph = false;  // one launch of a graph is like any other
+  return spec;
 }
 
 /// Counts the third step, when all caches are filled.
