@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Counts on the fake device what a step of each model of gpu_check.sh asks of a GPU, for gpu_model.py.
+"""Counts on the fake device what a step of each model of gpu_check.sh, and of an MAE, asks of a GPU, for gpu_model.py.
 
     bench/gpu_counts.py FILE --programs BUILD/fake [--models NAMES] [--mode train|infer] [--precision f32|bf16] [--tiny]
 
@@ -32,7 +32,8 @@ class Subject(NamedTuple):
 SUBJECTS = {
     "vit_tiny_patch4_32": Subject(128, 12, (4, 8, 12)), "deit_tiny_patch16_224": Subject(32, 12),
     "cpvt_tiny_peg0_224": Subject(32, 12), "pervit_tiny_224": Subject(32, 6, flags="--depths 2,2,{},2"),
-    "pit_tiny_32": Subject(16, 12), "deit_small_patch16_224": Subject(256, 12)}
+    "pit_tiny_32": Subject(16, 12), "deit_small_patch16_224": Subject(256, 12),
+    "mae_vit_tiny_patch4_32": Subject(128, 12)}
 TINY = {"vit_tiny_patch4_32": Subject(2, 2, (2, 4, 6), "--depth {} --patch-size 16 --embed-dim 16 --num-heads 2")}
 ONLY = {"deit_small_patch16_224": {"precision": "bf16"}}  # other steps of it are not compared
 

@@ -110,15 +110,19 @@ Run run_of(TrainConfig config, bool graph, const Datasets& data) {
   return run;
 }
 
-/// Checks a run of repeated steps against one that runs them op by op.
+/// Checks a run of repeated steps against one that runs them op by op, under five orders of streams
+/// and threads.
 Run check_same_bits(const TrainConfig& config, std::int64_t repetitions, const Datasets& data) {
   use_seed(1);
   const Run by_op = run_of(config, /*graph=*/false, data);
   CHECK(by_op.graphs == 0);
-  use_seed(2);
-  const Run repeated = run_of(config, /*graph=*/true, data);
-  CHECK(repeated == by_op);
-  CHECK(repeated.graphs == repetitions);
+  Run repeated;
+  for (std::uint64_t seed = 2; seed <= 6; ++seed) {
+    use_seed(seed);
+    repeated = run_of(config, /*graph=*/true, data);
+    CHECK(repeated == by_op);
+    CHECK(repeated.graphs == repetitions);
+  }
   CHECK(take_findings().empty());
   return repeated;
 }
@@ -173,16 +177,12 @@ SkippingRun skipping_run(TrainConfig config, const std::set<std::int64_t>& fault
 
 }  // namespace
 
-TEST_CASE("repeated steps have the bits of steps op by op, whatever the order of streams") {
+TEST_CASE("repeated steps have the bits of steps op by op") {
   TrainConfig config = block_config();
   config.schedule.epochs = 2;
   config.run.precision = DType::bf16;  // copies of weights, which the averages' evaluation changes
   config.loop.log_interval = 3;
   const Run first = check_same_bits(config, 9);  // from the fourth of twelve steps on
-  for (std::uint64_t seed = 3; seed <= 6; ++seed) {
-    use_seed(seed);
-    CHECK(run_of(config, /*graph=*/true, images_for(config)) == first);
-  }
   CHECK(first.notices.empty());
   CHECK(take_findings().empty());
 }

@@ -38,12 +38,45 @@ TrainConfig linear_config(const std::string& device) {
   return c;
 }
 
+/// The run with a ViT: Muon and adaptive clipping leave a head to others.
+TrainConfig with_a_block(TrainConfig config) {
+  config.model.name = "vit_tiny_patch16_32";
+  for (const char* const key : {"depth", "num_heads"}) config.model.settings[key] = "1";
+  config.model.settings["embed_dim"] = "8";
+  return config;
+}
+
 void check_close(const ShortRun& a, const ShortRun& b) {
   REQUIRE(a.steps.size() == b.steps.size());
   for (std::size_t i = 0; i < a.steps.size(); ++i) {
     CHECK(a.steps[i].loss == doctest::Approx(b.steps[i].loss).epsilon(1e-5));
     CHECK(*a.steps[i].grad_norm == doctest::Approx(*b.steps[i].grad_norm).epsilon(1e-4));
   }
+}
+
+/// Of six epochs of a step with this many batches each.
+void check_planned_memory(std::int64_t batches, bool graph) {
+  CAPTURE(batches);
+  CAPTURE(graph);
+  TrainConfig config = tiny_config();
+  config.run.device = tests::kCuda;
+  config.images.loader.batch_size = 48;
+  config.loop.grad_accum_steps = batches;
+  config.step.graph = graph;
+  config.evaluation.batch_size = 1;
+  config.schedule.epochs = 6;
+  const Datasets data = tiny_data(48 * batches, 1);
+  const MemoryPlan memory = make_plan(config, data).memory;
+  Notices notices;
+  Trainer trainer = make_trainer(config, data, start_model(config, data, notices));
+  release_cached_memory(tests::kCuda);
+  reset_peak_memory(tests::kCuda);
+  const std::int64_t before = tests::graphs_launched();
+  CHECK(trainer.fit());
+  CHECK(tests::graphs_launched() - before == (graph ? 3 : 0));
+  const auto peak = static_cast<double>(memory_stats(tests::kCuda).peak_bytes);
+  CHECK(peak == doctest::Approx(static_cast<double>(memory.total(48))).epsilon(0.1));
+  CHECK(take_findings().empty());
 }
 
 }  // namespace
@@ -67,14 +100,9 @@ TEST_CASE("every optimizer and way of clipping takes the CPU's steps") {
   const auto check_alike = [](OptimizerKind kind, std::optional<ClipMode> clip) {
     CAPTURE(name_of(kind));
     TrainConfig cpu = linear_config("cpu"), cuda = linear_config("cuda");
-    // Muon and adaptive clipping leave a head to others.
     const bool needs_blocks = kind == OptimizerKind::muon || clip == ClipMode::agc;
     for (TrainConfig* c : {&cpu, &cuda}) {
-      if (needs_blocks) {
-        c->model.name = "vit_tiny_patch16_32";
-        for (const char* const key : {"depth", "num_heads"}) c->model.settings[key] = "1";
-        c->model.settings["embed_dim"] = "8";
-      }
+      if (needs_blocks) *c = with_a_block(*c);
       c->step.optimizer.kind = kind;
       c->loop.max_steps = 4;
       c->schedule.warmup_epochs = 0;
@@ -155,13 +183,14 @@ TEST_CASE("the host waits for the device when a loss is shown, and not between")
   CHECK(waits_of([](TrainConfig&) {}) == 0);
   CHECK(waits_of([](TrainConfig& c) { c.step.graph = false; }) == 0);
   CHECK(waits_of([](TrainConfig& c) { c.step.clip.limit = 0.05; }) == 0);
-  CHECK(waits_of([](TrainConfig& c) { c.step.optimizer.kind = OptimizerKind::lamb; }) == 0);
-  CHECK(waits_of([](TrainConfig& c) {
-          c.model.name = "vit_tiny_patch16_32";
-          for (const char* const key : {"depth", "num_heads"}) c.model.settings[key] = "1";
-          c.model.settings["embed_dim"] = "8";
-          c.step.optimizer.kind = OptimizerKind::muon;
-        }) == 0);
+  for (const OptimizerKind kind : {OptimizerKind::sgd, OptimizerKind::lamb, OptimizerKind::lars,
+                                   OptimizerKind::lion, OptimizerKind::muon}) {
+    CAPTURE(name_of(kind));
+    CHECK(waits_of([kind](TrainConfig& c) {
+            if (kind == OptimizerKind::muon) c = with_a_block(c);
+            c.step.optimizer.kind = kind;
+          }) == 0);
+  }
   CHECK(waits_of([](TrainConfig& c) { c.step.guard.skip_nonfinite = true; }) == 0);
   CHECK(waits_of([](TrainConfig& c) { c.step.guard.zscore = 6; }) > 0);
 }
@@ -228,22 +257,8 @@ TEST_CASE("what a step takes of the device is measured, and the batch that fits 
   CHECK(take_findings().empty());
 }
 
-TEST_CASE("a plan counts the memory of a run whose steps are repeated") {
-  TrainConfig config = tiny_config();
-  config.run.device = tests::kCuda;
-  config.images.loader.batch_size = 48;
-  config.evaluation.batch_size = 1;
-  config.schedule.epochs = 6;  // of a step each
-  const Datasets data = tiny_data(48, 1);
-  const MemoryPlan memory = make_plan(config, data).memory;
-  Notices notices;
-  Trainer trainer = make_trainer(config, data, start_model(config, data, notices));
-  release_cached_memory(tests::kCuda);
-  reset_peak_memory(tests::kCuda);
-  const std::int64_t before = tests::graphs_launched();
-  CHECK(trainer.fit());
-  CHECK(tests::graphs_launched() - before == 3);
-  const auto peak = static_cast<double>(memory_stats(tests::kCuda).peak_bytes);
-  CHECK(peak == doctest::Approx(static_cast<double>(memory.total(48))).epsilon(0.1));
-  CHECK(take_findings().empty());
+TEST_CASE("a plan counts the memory of a run whose steps are repeated, with all their batches") {
+  check_planned_memory(1, true);
+  check_planned_memory(6, true);
+  check_planned_memory(6, false);
 }

@@ -130,6 +130,10 @@ TEST_CASE("the largest batch is the one whose total fits") {
   CHECK(memory.largest_batch(2099) == 5);
   CHECK(memory.largest_batch(1599) == 0);
   CHECK(memory.largest_batch(10) == 0);
+  memory.kept_image = 25;
+  memory.batches = 5;
+  CHECK(memory.total(5) == 2500);
+  CHECK(memory.largest_batch(2500) == 5);
 }
 
 TEST_CASE("a batch that fits stays whole, and the machine's memory is known") {

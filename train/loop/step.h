@@ -57,6 +57,8 @@ class TrainStep {
   /// Messages for the user before a run, and since the last step.
   [[nodiscard]] Notices notices() const;
   [[nodiscard]] std::vector<std::string> take_notices();
+  /// Whether all batches of a step are on a GPU together, and not one after another.
+  [[nodiscard]] bool keeps_batches() const { return repeater_ != nullptr; }
   /// Frees the memory of a recorded step, if there is one, and says whether there was.
   [[nodiscard]] bool gives_up_recording();
 

@@ -68,6 +68,8 @@ MemoryPlan plan_memory(Probe& probe, const Communicator& processes) {
   const std::int64_t less = probe.peak_of(few), more = probe.peak_of(2 * few);
   plan.per_image = std::max<std::int64_t>(0, (more - less) / few);
   plan.per_batch = std::max<std::int64_t>(0, more - 2 * few * plan.per_image - plan.gradients);
+  plan.kept_image = probe.sample_bytes_of_step();
+  plan.batches = probe.config().loop.grad_accum_steps;
   if (!probe.model().device().is_cpu()) return plan;
   const auto [height, width] = probe.largest_size();
   const std::int64_t ahead = 2 * std::max<std::int64_t>(1, probe.config().run.workers) + 1;
@@ -91,8 +93,8 @@ Room room_of(const TrainConfig& config, const Communicator& processes) {
 }
 
 std::int64_t MemoryPlan::largest_batch(std::int64_t available) const {
-  const std::int64_t each = std::max<std::int64_t>(1, per_image + loader_image);
-  return std::max<std::int64_t>(0, (available - total(0)) / each) * shards;
+  return std::max<std::int64_t>(0, (available - total(0)) / std::max<std::int64_t>(1, each())) *
+         shards;
 }
 
 std::string what_fits(const TrainConfig& config, const Datasets& data) {
@@ -121,15 +123,14 @@ void fit_batch_size(TrainConfig& config, const Datasets& data, Communicator& pro
   MemoryPlan memory = measured(config, data, processes);
   memory.program = room.program;
   const std::int64_t batch_size = config.images.loader.batch_size;
-  const std::int64_t fitting = least_of(memory.largest_batch(room.available), processes);
-  const std::int64_t most = std::min(fitting, batch_size);
   const std::int64_t least = task_info(config).batch_multiple * memory.shards;
-  for (std::int64_t size = most; size >= least; --size) {
+  for (std::int64_t size = batch_size; size >= least; --size) {
     if (batch_size % size != 0 || size % least != 0) continue;
+    memory.batches = config.loop.grad_accum_steps * (batch_size / size);
+    if (least_of(room.available - memory.total(size), processes) < 0) continue;
     if (size == batch_size) return;
-    const std::int64_t batches = config.loop.grad_accum_steps * (batch_size / size);
     apply_settings(config, {{"batch-size", std::to_string(size), kDerived},
-                            {"grad-accum-steps", std::to_string(batches), kDerived}});
+                            {"grad-accum-steps", std::to_string(memory.batches), kDerived}});
     return;
   }
   fail("--auto-batch: ", config.model.name, " needs ", megabytes_text(memory.total(least)),

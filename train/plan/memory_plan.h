@@ -20,6 +20,8 @@ struct MemoryPlan {
   std::int64_t per_batch = 0;     ///< activations and workspace independent of the batch size
   std::int64_t per_image = 0;     ///< activations and workspace per image
   std::int64_t loader_image = 0;  ///< CPU memory per image in prefetched batches
+  std::int64_t kept_image = 0;    ///< per image in all batches of a step; of one, in per_image
+  std::int64_t batches = 1;       ///< of a step
   std::int64_t program = 0;       ///< resident CPU memory before the run: code, data set
   std::int64_t sums = 0;          ///< gradients of shards, and their sums
   std::int64_t shards = 1;        ///< only one of so many parts of a batch is in memory
@@ -30,10 +32,14 @@ struct MemoryPlan {
   [[nodiscard]] std::int64_t images_of(std::int64_t batch_size) const {
     return (batch_size + shards - 1) / shards;
   }
+  /// Bytes of an image, with the copies that the step's other batches need.
+  [[nodiscard]] std::int64_t each() const {
+    return per_image + loader_image + (batches - 1) * kept_image;
+  }
   /// Peak bytes with batches of `batch_size`.
   [[nodiscard]] std::int64_t total(std::int64_t batch_size) const {
     return weights + gradients + optimizer + averages + sums + per_batch + program +
-           images_of(batch_size) * (per_image + loader_image);
+           images_of(batch_size) * each();
   }
 };
 

@@ -121,6 +121,8 @@ std::string plan_table(const Plan& plan) {
   if (m.averages > 0) memory("averaged weights", m.averages);
   if (m.sums > 0) memory("sums over shards", m.sums);
   memory("activations, workspace", m.per_batch + m.images_of(B) * m.per_image);
+  const std::int64_t others = (m.batches - 1) * m.images_of(B) * m.kept_image;
+  if (others > 0) memory("other batches of a step", others);
   if (m.loader_image > 0) memory("prefetched batches", m.images_of(B) * m.loader_image);
   if (m.program > 0) memory("program and data set", m.program);
   const std::string of = plan.processes == 1 ? "" : "of each process, ";

@@ -79,11 +79,25 @@ void Probe::run(BatchSource& source, std::int64_t batches) {
   step_->read_back(progress_);
 }
 
+bool Probe::records() const { return model_->device().is_cuda() && step_options(config_).graph; }
+
+std::int64_t Probe::sample_bytes_of_step() const {
+  if (!step_->keeps_batches()) return 0;
+  const std::int64_t samples = task().batch_multiple;
+  const Batch batch = preparation()(first_samples(samples), {}).uploaded(model_->device());
+  std::int64_t bytes = 0;
+  static_cast<void>(with_values(batch).mapped([&](const Tensor& value, bool /*uploads*/) {
+    if (value.device().is_cuda()) bytes += value.byte_count();
+    return value;
+  }));
+  const std::int64_t copies = records() ? 2 : 1;  // the second one is in a recording's places
+  return copies * bytes / samples;
+}
+
 /// On a GPU the second of two like steps begins a recording, unless the run has none.
 std::int64_t Probe::peak_of(std::int64_t samples) {
   const Device device = model_->device();
-  const bool records = device.is_cuda() && step_options(config_).graph;
-  if (records) start_step(true);
+  if (records()) start_step(true);
   SameBatch same(preparation()(first_samples(samples), {}));
   run(same, 1);  // creates workspaces and converted weights, which are kept
   model_->store().zero_grad();
@@ -92,7 +106,7 @@ std::int64_t Probe::peak_of(std::int64_t samples) {
   const std::int64_t before = memory_stats(device).current_bytes;
   run(same, 1);
   const std::int64_t peak = memory_stats(device).peak_bytes - before;
-  if (records) start_step(false);
+  if (records()) start_step(false);
   return peak;
 }
 

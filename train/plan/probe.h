@@ -32,8 +32,13 @@ class Probe {
   /// Peak bytes of a step on `samples` samples of the largest size, above the memory between steps;
   /// with the copy of its batch that a CUDA graph needs, if the run's steps are recorded as one.
   [[nodiscard]] std::int64_t peak_of(std::int64_t samples);
+  /// Bytes of a sample of the largest size on the device for as long as its step takes, in copies
+  /// of all batches of the step; 0: there are none.
+  [[nodiscard]] std::int64_t sample_bytes_of_step() const;
 
  private:
+  /// Whether the run's steps are recorded, where they can be.
+  [[nodiscard]] bool records() const;
   /// Makes the step; it starts anew. Without `records` all its steps run op by op.
   void start_step(bool records);
   /// The first training samples, repeated if there are fewer.
