@@ -14,6 +14,7 @@
 #include "apps/common/progress_line.h"
 #include "engine/base/notices.h"
 #include "engine/base/text.h"
+#include "engine/base/wrap.h"
 #include "engine/parallel.h"
 #include "train/run/audit.h"
 #include "train/run/fingerprint.h"
@@ -88,7 +89,7 @@ class FingerprintComparison : public RunObserver {
   void evaluation(std::int64_t done, std::int64_t total) override {
     line_.update({.label = "evaluating", .done = done, .total = total, .note = {}});
   }
-  void notice(const std::string& text) override { line_.print("note: " + text); }
+  void notice(const std::string& text) override { line_.print(note_of(text)); }
   [[nodiscard]] bool asks_to_stop() override { return differs_; }
 
  private:
@@ -155,7 +156,7 @@ TrainConfig config_of(const AuditPlan& plan, const MachineSettings& machine) {
 }
 
 void print_notices(const Notices& notices, ProgressLine& line) {
-  for (const std::string& text : notices.texts()) line.print("note: " + text);
+  for (const std::string& text : notices.texts()) line.print(note_of(text));
 }
 
 /// Resumes the run, and compares the fingerprint of its state.
@@ -210,7 +211,7 @@ void print_agreement(const AuditPlan& plan, const Stretch& asked, ProgressLine& 
   line.print(concat(count == 1 ? "the fingerprint" : "all " + count_text(count), " of ",
                     steps_text(asked.first, plan.last), count == 1 ? " agrees" : " agree"));
   if (plan.last == asked.last) return;
-  line.print(concat("note: the log has no fingerprint of ", steps_text(plan.last + 1, asked.last)));
+  line.print(note_of("the log has no fingerprint of " + steps_text(plan.last + 1, asked.last)));
 }
 
 int audit_in(Communicator& processes, const AuditRequest& request) {
@@ -229,8 +230,8 @@ int audit_in(Communicator& processes, const AuditRequest& request) {
   print_notices(plan.notices, line);
   start_computing(config.run.device);
   if (differs(config, plan, processes, line)) {
-    line.print(
-        "note: the bits also depend on the build, the device and the instruction set (FOVEA_ISA)");
+    line.print(note_of(
+        "the bits also depend on the build, the device and the instruction set (FOVEA_ISA)"));
     return 1;
   }
   print_agreement(plan, *request.stretch, line);

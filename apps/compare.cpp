@@ -9,6 +9,7 @@
 #include "engine/base/error.h"
 #include "engine/base/files.h"
 #include "engine/base/text.h"
+#include "engine/base/wrap.h"
 #include "engine/formats/metadata.h"
 #include "models/checkpoints/checkpoint.h"
 #include "report/compare.h"
@@ -65,7 +66,7 @@ std::vector<RunArgument> distinct_runs(const std::vector<std::string>& arguments
   for (const std::string& argument : arguments) {
     const RunArgument run = parse_run_argument(argument);
     if (is_named_again(run, runs)) {
-      std::cerr << "note: " << argument << ": this run was already named and counts once\n";
+      std::cerr << note_of(argument + ": this run was already named and counts once") << '\n';
       continue;
     }
     runs.push_back(run);
@@ -143,7 +144,7 @@ int run_compare(int argc, char** argv) {
   for (const RunArgument& run : runs) add_run(comparison, run);
   const std::vector<Chart> charts = chosen_charts(comparison, curves);
   std::cout << comparison_table(comparison) << '\n' << shown_epoch_text(comparison) << '\n';
-  for (const std::string& note : notes_on_data(runs)) std::cout << "note: " << note << '\n';
+  for (const std::string& note : notes_on_data(runs)) std::cout << note_of(note) << '\n';
   if (output.empty()) return 0;
   const std::filesystem::path folder = output;
   make_folder(folder);

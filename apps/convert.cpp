@@ -7,6 +7,7 @@
 #include "apps/common/launch.h"
 #include "engine/base/error.h"
 #include "engine/base/text.h"
+#include "engine/base/wrap.h"
 #include "engine/formats/safetensors.h"
 #include "engine/formats/weights_file.h"
 #include "models/checkpoints/hub_config.h"
@@ -52,7 +53,7 @@ std::string left_out_text(const WeightsList& list) {
     names.resize(kMaxShown);
     names.push_back("and " + std::to_string(list.others.size() - kMaxShown) + " more");
   }
-  return "note: skipped entries that are not tensors: " + join(names, ", ");
+  return note_of("skipped entries that are not tensors: " + join(names, ", "));
 }
 
 }  // namespace
@@ -74,7 +75,7 @@ int run_convert(int argc, char** argv) {
   const WeightsList list = list_weights(input, request.weights_key);
   const WeightsFile file = read_weights(input, request.weights_key);
   write_safetensors(output, file.tensors, file.metadata);
-  if (!file.note.empty()) std::cerr << "note: " << input.string() << ": " << file.note << '\n';
+  if (!file.note.empty()) std::cerr << note_of(input.string() + ": " + file.note) << '\n';
   if (!list.others.empty()) std::cerr << left_out_text(list) << '\n';
   std::cout << "wrote " << output.string() << ": " << count_text(list) << '\n';
   return 0;

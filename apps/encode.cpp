@@ -9,6 +9,7 @@
 #include "apps/encode_request.h"
 #include "apps/encoding.h"
 #include "engine/base/text.h"
+#include "engine/base/wrap.h"
 #include "engine/comm/local_device.h"
 #include "engine/parallel.h"
 #include "train/run/weights_info.h"
@@ -19,7 +20,7 @@ namespace {
 
 std::shared_ptr<const Dataset> open_images(const EncodeRequest& r, ProgressLine& line) {
   auto images = open_dataset(r.data, r.split == "train" ? Split::train : Split::test);
-  if (!images->notice().empty()) line.print("note: " + images->notice());
+  if (!images->notice().empty()) line.print(note_of(images->notice()));
   return images;
 }
 
@@ -37,8 +38,8 @@ void take_images_of_run(EncodeRequest& r, const LoadedVae& vae, ProgressLine& li
   if (!given.val_split.empty()) r.data.val_split = given.val_split;
   if (!given.class_map.empty()) r.data.class_map = given.class_map;
   const std::string folder = r.data.data_dir.string();
-  line.print(concat("note: the images are those of the VAE's run, ", r.data.name,
-                    folder.empty() ? "" : " in " + folder, "; --data-dir names others"));
+  line.print(note_of(concat("the images are those of the VAE's run, ", r.data.name,
+                            folder.empty() ? "" : " in " + folder, "; --data-dir names others")));
 }
 
 /// As the flag says, or as the VAE saw its training images.
@@ -51,8 +52,8 @@ ExifOrientation orientation_of(const EncodeRequest& r, const LoadedVae& vae) {
 void keep(const EncodeRequest& request, const LoadedVae& vae, ProgressLine& line) {
   const std::string failure = keep_vae(request.vae, vae.hash);
   if (failure.empty()) return;
-  line.print(concat("note: the weights of ", request.vae, " cannot be kept (", failure,
-                    "); if that run is continued, these latents lose their VAE"));
+  line.print(note_of(concat("the weights of ", request.vae, " cannot be kept (", failure,
+                            "); if that run is continued, these latents lose their VAE")));
 }
 
 EncodeRequest read_request(int argc, char** argv) {
@@ -83,7 +84,7 @@ int encode_in(Communicator& processes, int argc, char** argv) {
   request.data.exif_orientation = orientation_of(request, vae);
   const auto images = open_images(request, line);
   for (const std::string& note : vae.notes) {
-    line.print(concat("note: ", vae.weights.string(), " ", note));
+    line.print(note_of(concat(vae.weights.string(), " ", note)));
   }
   if (processes.is_first()) keep(request, vae, line);
   const SignalRequest signals;

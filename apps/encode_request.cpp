@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "engine/base/error.h"
+#include "engine/base/program_call.h"
 
 namespace fovea {
 
@@ -14,7 +15,7 @@ Fields fields_of(EncodeRequest& r) {
   data.add("data-dir", &r.data_dir,
            "data folder (default: as the VAE's run, else $FOVEA_DATA, else ./datasets)");
   data.choice("split", &r.split, "which images", {"train", "val"});
-  data.add("train-split", &r.data.train_split, "see ./run train_imagenet --help");
+  data.add("train-split", &r.data.train_split, "see " + program_call("train_imagenet") + " --help");
   data.add("val-split", &r.data.val_split, "test images, in the forms of train-split");
   data.add("class-map", &r.data.class_map, "file of class names, one per line, in label order");
   data.number("fraction", &r.data.fraction, "fraction of each class's training images to use",

@@ -20,6 +20,7 @@
 #include "engine/autograd.h"
 #include "engine/base/sha256.h"
 #include "engine/base/text.h"
+#include "engine/base/wrap.h"
 #include "engine/upload.h"
 #include "ops/arithmetic.h"
 #include "ops/reduce.h"
@@ -139,10 +140,10 @@ class Encoding {
 
   void tell_of_earlier() {
     if (start_ == 0) return;
-    line_.print(concat(
-        "note: continues ", request_.output, ".partial after ", start_, " of ", images_->size(),
+    line_.print(note_of(concat(
+        "continues ", request_.output, ".partial after ", start_, " of ", images_->size(),
         " images",
-        writer_->left_out() > 0 ? concat(", ", writer_->left_out(), " of them left out") : ""));
+        writer_->left_out() > 0 ? concat(", ", writer_->left_out(), " of them left out") : "")));
   }
 
   /// Returns false if a signal has stopped one of the processes.
@@ -282,9 +283,9 @@ class Encoding {
                        general_text(scaled, 4), start_ > 0 ? " (of the images of this call)" : ""));
     if (scaled > 0.5 && scaled < 2) return;
     line_.print(
-        concat("note: diffusion expects scaled latents with a standard deviation of about "
-               "1; --scaling-factor ",
-               general_text(1 / deviation, 4), " gives that"));
+        note_of(concat("diffusion expects scaled latents with a standard deviation of about "
+                       "1; --scaling-factor ",
+                       general_text(1 / deviation, 4), " gives that")));
   }
 
   const EncodeRequest& request_;

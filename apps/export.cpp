@@ -12,6 +12,7 @@
 #include "engine/base/error.h"
 #include "engine/base/json.h"
 #include "engine/base/text.h"
+#include "engine/base/wrap.h"
 #include "engine/base/writable.h"
 #include "engine/parallel.h"
 #include "export/export_model.h"
@@ -253,7 +254,7 @@ int run_export(int argc, char** argv) {
   if (request.threads > 0) set_num_threads(static_cast<int>(request.threads));
 
   const LoadedModel loaded = load_trained(request.load);
-  for (const std::string& notice : loaded.notices) std::cerr << "note: " << notice << '\n';
+  for (const std::string& notice : loaded.notices) std::cerr << note_of(notice) << '\n';
   const ExportedPass pass = pass_of(request, *loaded.model);
   const ExportSettings settings = settings_of(request, loaded, pass);
   Steps steps;

@@ -9,6 +9,7 @@
 #include "apps/program_table.h"
 #include "engine/base/fields.h"
 #include "engine/base/names.h"
+#include "engine/base/program_call.h"
 #include "engine/comm/launcher.h"
 
 namespace fovea {
@@ -50,6 +51,7 @@ void say_new_name(const std::string& name) {
 namespace programs {
 
 int run_fovea(int argc, char** argv) {
+  call_programs_by("fovea");
   const std::string own_name = argc > 0 ? std::filesystem::path(argv[0]).filename().string() : "";
   if (const Program* const former = find_program(own_name)) {
     say_new_name(own_name);

@@ -4,9 +4,11 @@
 
 #include "apps/common/cli.h"
 #include "apps/common/computing.h"
+#include "apps/common/help_format.h"
 #include "apps/common/launch.h"
 #include "apps/common/loading.h"
 #include "apps/common/progress_line.h"
+#include "engine/base/program_call.h"
 #include "engine/base/writable.h"
 #include "engine/parallel.h"
 #include "models/registry.h"
@@ -88,8 +90,9 @@ int run_inspect(int argc, char** argv) {
       {"inspect", "Shows what a model attends to and how it encodes positions:\n" + inspect_help(),
        "name of an analysis; run directory or weights file", fields_of(request)});
   if (asks_for_list(arguments)) {
-    std::cout << "./run inspect NAME [RUN_DIR | FILE], where NAME is one of these analyses:\n"
-              << inspect_help();
+    std::cout << program_call("inspect")
+              << " NAME [RUN_DIR | FILE], where NAME is one of these analyses:\n"
+              << help_lines(inspect_help());
     return 0;
   }
   if (arguments.size() > 2) throw UsageError("inspect: expected one analysis and one checkpoint");

@@ -12,6 +12,7 @@
 #include "apps/measurement.h"
 #include "engine/base/files.h"
 #include "engine/base/text.h"
+#include "engine/base/wrap.h"
 #include "engine/parallel.h"
 #include "models/classifier.h"
 #include "models/model_as.h"
@@ -44,7 +45,7 @@ MeasuringNetwork open_classifier(const MeasureRequest& request, ProgressLine& li
   MeasuringNetwork network;
   network.trained = load_trained(request.load);
   require_classes(*network.trained);
-  for (const std::string& notice : network.trained->notices) line.print("note: " + notice);
+  for (const std::string& notice : network.trained->notices) line.print(note_of(notice));
   network.space = classifier_space(model_as<Classifier>(*network.trained->model),
                                    network.trained->preparation(), network.trained->title(),
                                    network.trained->weights);
@@ -61,7 +62,7 @@ MeasuringNetwork open_inception(const MeasureRequest& request) {
 int measure_statistics(const MeasuredSets& sets) {
   const MeasureRow row = measure(*sets.samples->statistics, *sets.reference.statistics);
   std::cout << "Frechet distance of the two statistics  " << general_text(row.frechet, 6) << '\n'
-            << "note: the files do not say which network and protocol made them\n";
+            << note_of("the files do not say which network and protocol made them") << '\n';
   return 0;
 }
 

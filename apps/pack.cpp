@@ -9,6 +9,8 @@
 #include "data/sources/packed/pack.h"
 #include "engine/base/error.h"
 #include "engine/base/files.h"
+#include "engine/base/program_call.h"
+#include "engine/base/wrap.h"
 #include "engine/parallel.h"
 
 namespace fovea::programs {
@@ -26,7 +28,7 @@ Fields fields_of(PackRequest& r) {
   FieldGroup data(fields, "Data");
   data.choice("dataset", &r.data.name, "data set to pack", dataset_names());
   data.add("data-dir", &r.data_dir, "data folder (default: $FOVEA_DATA, else ./datasets)");
-  data.add("train-split", &r.data.train_split, "see ./run train_imagenet --help");
+  data.add("train-split", &r.data.train_split, "see " + program_call("train_imagenet") + " --help");
   data.add("val-split", &r.data.val_split, "test images, in the forms of train-split");
   data.number("val-fraction", &r.data.val_fraction,
               "fraction of each class's training images held out as the test images", {0, 0.99});
@@ -64,7 +66,7 @@ bool pack_split(const PackRequest& request, Split split, const Dataset& dataset)
   const std::string name = split == Split::train ? "train" : "val";
   const std::filesystem::path path = pack_path(request, split);
   ProgressLine line(1);
-  if (!dataset.notice().empty()) line.print("note: " + dataset.notice());
+  if (!dataset.notice().empty()) line.print(note_of(dataset.notice()));
   PackOptions options;
   options.as_pixels = request.store == "pixels";
   options.short_side = request.short_side;

@@ -4,6 +4,7 @@
 #include "apps/common/cli.h"
 #include "apps/common/launch.h"
 #include "apps/tasks/tasks.h"
+#include "engine/base/wrap.h"
 #include "engine/parallel.h"
 
 namespace fovea::programs {
@@ -50,7 +51,7 @@ int run_predict(int argc, char** argv) {
   const TaskKind task = trained.model->info().task;
   refuse_flags_of_others(task, fields, &TaskCommands::predict_flags);
   request.check_outputs(commands_of(task).predicts_folder);
-  for (const std::string& notice : trained.notices) std::cerr << "note: " << notice << '\n';
+  for (const std::string& notice : trained.notices) std::cerr << note_of(notice) << '\n';
   return commands_of(task).predict(request, trained, pictures);
 }
 

@@ -12,7 +12,9 @@
 #include "apps/sample_command.h"
 #include "apps/sample_output.h"
 #include "data/figures/generated_pictures.h"
+#include "engine/base/program_call.h"
 #include "engine/base/text.h"
+#include "engine/base/wrap.h"
 #include "engine/comm/local_device.h"
 #include "engine/parallel.h"
 #include "models/model_as.h"
@@ -59,8 +61,8 @@ class Film {
 Dit& require_generator(const LoadedModel& trained) {
   const ModelInfo& info = trained.model->info();
   check(dynamic_cast<Dit*>(trained.model.get()) != nullptr, trained.weights.string(), ": ",
-        info.name, " is ", noun_of(info.task),
-        ", expected a diffusion model; ./run train_diffusion trains one");
+        info.name, " is ", noun_of(info.task), ", expected a diffusion model; ",
+        program_call("train_diffusion"), " trains one");
   return model_as<Dit>(*trained.model);
 }
 
@@ -144,7 +146,7 @@ class SamplingRun {
   void tell_of_earlier() {
     const std::int64_t before = output_ ? output_->done() : 0;
     if (before == 0) return;
-    line_.print(concat("note: ", before, " of ", command_.count, " samples are there already"));
+    line_.print(note_of(concat(before, " of ", command_.count, " samples are there already")));
   }
 
   [[nodiscard]] SampleRequest request_for(std::int64_t first, std::int64_t end) const {
@@ -227,9 +229,9 @@ class SamplingRun {
 void print_notes(const SampleCommand& command, const LoadedModel& trained,
                  const PictureDecoder& decoder) {
   ProgressLine line(1);
-  for (const std::string& notice : trained.notices) line.print("note: " + notice);
-  for (const std::string& note : notes_on_training(command, trained)) line.print("note: " + note);
-  for (const std::string& note : decoder.notes()) line.print("note: " + note);
+  for (const std::string& notice : trained.notices) line.print(note_of(notice));
+  for (const std::string& note : notes_on_training(command, trained)) line.print(note_of(note));
+  for (const std::string& note : decoder.notes()) line.print(note_of(note));
   line.print(concat("model     ", trained.weights.string()));
 }
 

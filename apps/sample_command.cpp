@@ -12,6 +12,7 @@
 #include "engine/base/files.h"
 #include "engine/base/json.h"
 #include "engine/base/lists.h"
+#include "engine/base/program_call.h"
 #include "engine/base/text.h"
 #include "models/checkpoints/checkpoint.h"
 #include "models/model_as.h"
@@ -76,9 +77,9 @@ void check_command(const SampleCommand& c) {
               "--cfg-scale: expected one or more different numbers");
   check_usage(c.npz.empty() || c.scales.size() == 1, "--npz takes samples of one --cfg-scale, got ",
               c.scales.size(), "; call sample for each");
-  check_usage(!c.load.checkpoint.empty(),
-              "sample: name a run, as in ./run sample RUN, or a file, as in ./run sample --model "
-              "dit_xl_2 --checkpoint FILE");
+  check_usage(!c.load.checkpoint.empty(), "sample: name a run, as in ", program_call("sample"),
+              " RUN, or a file, as in ", program_call("sample"),
+              " --model dit_xl_2 --checkpoint FILE");
 }
 
 /// Whether the run has averaged weights, from which samples are better.

@@ -50,19 +50,19 @@ std::string caption_of(const nlohmann::json& settings, std::int64_t label) {
 
 /// The pictures of a folder that its samples.json lists, at most `most`, with their classes below.
 std::vector<Image> captioned_samples(const fs::path& folder, std::size_t most) {
-  constexpr std::int64_t kLeastWidth = 64;
   const std::string list = read_file(list_in(folder));
   const nlohmann::json settings = parse_json(list);
   const std::set<std::string> names = names_in(folder);
   const std::vector<ListedSample> listed = listed_samples(list).value();
   std::vector<Image> pictures;
+  std::vector<std::string> captions;
   for (const ListedSample& sample : listed) {
     if (pictures.size() == most) break;
     if (!names.contains(sample.file)) continue;
-    pictures.push_back(captioned(read_image(folder / sample.file),
-                                 caption_of(settings, sample.label), kLeastWidth));
+    pictures.push_back(read_image(folder / sample.file));
+    captions.push_back(caption_of(settings, sample.label));
   }
-  return pictures;
+  return pictures.empty() ? pictures : captioned(pictures, captions);
 }
 
 }  // namespace

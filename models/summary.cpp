@@ -105,7 +105,7 @@ void print_costs(std::ostream& out, const SummaryNode& root) {
   if (root.attention == 0) return;
   const std::int64_t others = root.multiply_adds - root.attention;
   out << "              " << grouped(others) << " (" << multiply_adds_text(2 * others)
-      << "FLOP) without the matrix products q k^T and A v, as in the PerViT paper\n";
+      << "FLOP) without the products q k^T and A v, as for PerViT\n";
 }
 
 /// For a PerViT, prints the parameters of its attention by position.
@@ -114,7 +114,7 @@ void print_position_attention(std::ostream& out, const Model& model, std::int64_
   if (count == 0) return;
   const double share = 100 * static_cast<double>(count) / static_cast<double>(parameters);
   out << "Phi_p         " << grouped(count) << " of the parameters, " << percent_text(share)
-      << "; computed once for all images, not counted in the multiply-adds\n";
+      << ";\n              computed once, not counted in the multiply-adds\n";
 }
 
 void add_rows(std::vector<SummaryRow>& rows, const SummaryNode& node, std::int64_t depth) {
@@ -213,10 +213,10 @@ void print_summary(std::ostream& out, Model& model) {
   print_costs(out, root);
   print_position_attention(out, model, root.parameters + root.fixed);
   const MemoryCost memory = measure_memory(model);
-  out << "memory        " << megabytes_text(memory.weights) << " of weights; per image "
-      << megabytes_text(memory.forward) << " forward, " << megabytes_text(memory.step)
-      << " forward and backward (" << to_string(model.device()) << ")\nsettings      "
-      << info.config << '\n';
+  out << "memory        " << megabytes_text(memory.weights) << " of weights; an image "
+      << megabytes_text(memory.forward) << " forward,\n              "
+      << megabytes_text(memory.step) << " forward and backward (" << to_string(model.device())
+      << ")\nsettings      " << info.config << '\n';
 }
 
 std::string draw_graph(Model& model) {

@@ -209,8 +209,8 @@ std::string shown_epoch_text(const RunComparison& comparison) {
   if (comparison.shown == ShownEpoch::best) {
     return "Scores of each run's best epoch by " + best + ", whose weights evaluate takes.";
   }
-  return "Scores after the last evaluated epoch that all runs of a row have, not the best one "
-         "(--epoch best).";
+  return "Scores after the last evaluated epoch that all runs of a row have, not the best\n"
+         "one (--epoch best).";
 }
 
 std::string comparison_csv(const RunComparison& comparison) {

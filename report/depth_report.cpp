@@ -12,6 +12,7 @@
 #include "engine/base/json.h"
 #include "engine/base/text.h"
 #include "engine/base/text_table.h"
+#include "engine/base/wrap.h"
 
 namespace fovea {
 namespace {
@@ -77,7 +78,7 @@ std::string text_of(const ProtocolLine& line) {
   const std::string counted = line.most_share == 0
                                   ? "no pixel counts"
                                   : (from == to ? to : from + " to " + to) + " of the pixels count";
-  return line.name + ": " + line.description + "; " + counted + "\n";
+  return wrapped(pieces_of(line.name + ": " + line.description + "; " + counted), 2) + "\n";
 }
 
 constexpr std::array<const char*, 7> kTitles{"RMSE", "per img", "AbsRel", "log10",

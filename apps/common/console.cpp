@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "data/loading/sampler.h"
+#include "engine/base/program_call.h"
 #include "engine/base/text.h"
 #include "engine/base/wrap.h"
 #include "engine/cpu_isa.h"
@@ -59,14 +60,18 @@ std::string shares_of(const TimeShares& time) {
          share(time.other());
 }
 
-/// Replaces the words RUN in `text`.
-std::string with_folder(std::string text, const std::string& folder) {
-  const std::string word = " RUN";
+std::string with_all(std::string text, std::string_view word, std::string_view other) {
   for (std::size_t at = text.find(word); at != std::string::npos;
-       at = text.find(word, at + 1 + folder.size())) {
-    text.replace(at + 1, word.size() - 1, folder);
+       at = text.find(word, at + other.size())) {
+    text.replace(at, word.size(), other);
   }
   return text;
+}
+
+/// A result and below it the command, in one piece to copy.
+std::string text_of(const NextStep& step, const std::string& folder) {
+  const std::string command = with_all(step.command, " RUN", " " + folder);
+  return "  " + step.result + "\n    " + with_all(command, "\n", "\n    ") + "\n";
 }
 
 /// "4 processes x 64 images of ": the first part of the machine's line; "" for one process.
@@ -76,6 +81,23 @@ std::string processes_text(const Communicator& processes, const TrainConfig& con
   const std::int64_t batch = config.images.loader.batch_size;
   return std::to_string(size) + " processes x " + (batch % size == 0 ? "" : "about ") +
          std::to_string(batch / size) + " images, each with ";
+}
+
+/// A line of the first screen, or several that fit a terminal.
+std::string introduction(std::string name, const std::string& text) {
+  name.resize(10, ' ');
+  return name + wrapped(pieces_of(text), name.size(), name.size()) + "\n";
+}
+
+std::string classes_text(const TaskInfo& task, const Trainer& trainer) {
+  return task.needs_labels ? concat(", ", trainer.data().train->classes(), " classes") : "";
+}
+
+/// "cpu, 4 processes x 64 images, each with 8 threads, v4, f32".
+std::string machine_text(const TrainConfig& config, const Communicator& processes) {
+  return concat(device_name(config.run.device), ", ", processes_text(processes, config),
+                num_threads(), num_threads() == 1 ? " thread, " : " threads, ",
+                to_string(cpu_isa()), ", ", to_string(config.run.precision));
 }
 
 /// "2 x 32 images, 10 steps per epoch; 21 of 661 images left out of each epoch".
@@ -95,8 +117,8 @@ std::string batch_text(const TrainConfig& config, Trainer& trainer) {
 std::string upload_text(const TrainConfig& config, const Trainer& trainer) {
   if (config.run.device.is_cpu()) return "";
   return trainer.uploads_bytes()
-             ? "\nuploads   u8 pixels: the GPU normalises, erases and mixes them"
-             : "\nuploads   f32 values: the CPU prepares them";
+             ? introduction("uploads", "u8 pixels: the GPU normalises, erases and mixes them")
+             : introduction("uploads", "f32 values: the CPU prepares them");
 }
 
 }  // namespace
@@ -130,18 +152,16 @@ void Console::introduce(const ResolvedRun& run, Trainer& trainer) {
        << " parameters,\n          "
        << fixed_text(static_cast<double>(model.multiply_adds()) / 1e6, 1)
        << " M multiply-adds per image\n"
-       << "data      " << config.data.name << ", " << trainer.data().train->size() << " + "
-       << trainer.data().test->size() << " images"
-       << (task_.needs_labels ? ", " + std::to_string(trainer.data().train->classes()) + " classes"
-                              : "")
-       << "\nbatch     " << batch_text(config, trainer) << upload_text(config, trainer) << '\n'
-       << "machine   " << device_name(config.run.device) << ", "
-       << processes_text(trainer.processes(), config) << num_threads()
-       << (num_threads() == 1 ? " thread, " : " threads, ") << to_string(cpu_isa()) << ", "
-       << to_string(config.run.precision);
-  if (!cores_.empty()) text << "\ncores     " << cores_ << " (by process)";
-  print(text.str());
-  for (const std::string& notice : run.notices.texts()) print("note: " + notice);
+       << introduction("data",
+                       concat(config.data.name, ", ", trainer.data().train->size(), " + ",
+                              trainer.data().test->size(), " images", classes_text(task_, trainer)))
+       << introduction("batch", batch_text(config, trainer)) << upload_text(config, trainer)
+       << introduction("machine", machine_text(config, trainer.processes()));
+  if (!cores_.empty()) text << introduction("cores", cores_ + " (by process)");
+  std::string lines = text.str();
+  lines.pop_back();
+  print(lines);
+  for (const std::string& notice : run.notices.texts()) print(note_of(notice));
 }
 
 void Console::step(const EpochPosition& at) {
@@ -194,9 +214,10 @@ void Console::epoch(const EpochRow& row, const Progress& progress) {
   const auto left = static_cast<double>(epochs_ - progress.finished_epochs);
   print(epoch_text(task_, row, {epochs_, left * epoch_seconds_}));
   if (row.time.data_bound()) {
-    print("note: data loading is the bottleneck: training waited for images " +
-          fixed_text(100 * row.time.stages.wait / row.time.seconds, 0) +
-          " % of the time; more --workers, a packed data set or lighter augmentation may help");
+    print(note_of(
+        "data loading is the bottleneck: training waited for images " +
+        fixed_text(100 * row.time.stages.wait / row.time.seconds, 0) +
+        " % of the time; more --workers, a packed data set or lighter augmentation may help"));
   }
 }
 
@@ -213,15 +234,18 @@ void Console::finish(const RunPaths& paths, const Progress& progress) {
                ? "  report      " + paths.report().string() + "\n"
                : "")
        << "  log         " << paths.log().string() << "\n\n"
-       << "next steps:\n"
-       << with_folder(task_.next_steps, folder) << "  tensorboard --logdir " << folder;
-  print(text.str());
+       << "next steps\n";
+  for (const NextStep& step : task_.next_steps) text << text_of(step, folder);
+  text << text_of({"curves in a browser", "tensorboard --logdir RUN"}, folder);
+  std::string lines = text.str();
+  lines.pop_back();
+  print(lines);
 }
 
 void Console::stopped(const RunPaths& paths, const Progress& progress) {
   print("stopped after step " + std::to_string(progress.step) + ", saved " +
-        paths.state().string() + "\nto continue:  ./run " + program_ + " --resume auto --output " +
-        shell_word(paths.folder.string()));
+        paths.state().string() + "\nto continue:  " + program_call(program_) +
+        " --resume auto --output " + shell_word(paths.folder.string()));
 }
 
 }  // namespace fovea

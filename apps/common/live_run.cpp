@@ -5,6 +5,7 @@
 
 #include "apps/common/signals.h"
 #include "data/sources/boxes/detection_set.h"
+#include "engine/base/wrap.h"
 #include "report/run_report.h"
 #include "train/plan/product_rate.h"
 #include "train/start/data_origin.h"
@@ -59,8 +60,8 @@ std::int64_t images_per_pass(const TrainConfig& config, const Trainer& trainer) 
 RunFolder::RunFolder(const TrainConfig& config, Console& console)
     : paths_{make_run_folder(config)}, lock_(paths_.folder) {
   if (lock_.failure().empty()) return;
-  console.print("note: " + paths_.folder.string() + " cannot be locked (" + lock_.failure() +
-                "): make sure that no other run writes there");
+  console.print(note_of(paths_.folder.string() + " cannot be locked (" + lock_.failure() +
+                        "): make sure that no other run writes there"));
 }
 
 void ShownRun::resumed(const TrainState& state) {
@@ -140,8 +141,8 @@ int LiveRun::pending_signal() const { return heeds_signals ? SignalRequest::pend
 bool LiveRun::fit() try { return trainer_.fit(shown_); } catch (...) {
   const std::filesystem::path kept = recorder_.keep_unevaluated();
   if (!kept.empty()) {
-    console_.print("note: " + kept.string() +
-                   " has the epoch before its evaluation; --resume auto evaluates it first");
+    console_.print(note_of(
+        kept.string() + " has the epoch before its evaluation; --resume auto evaluates it first"));
   }
   throw;
 }
@@ -149,8 +150,8 @@ bool LiveRun::fit() try { return trainer_.fit(shown_); } catch (...) {
 void LiveRun::note_missing_profile() {
   if (!profile_.cut_short()) return;
   console_.print(
-      "note: --profile " + std::to_string(config_.request.profile) +
-      ": no trace was written; the run ended before that many steps after the first two");
+      note_of("--profile " + std::to_string(config_.request.profile) +
+              ": no trace was written; the run ended before that many steps after the first two"));
 }
 
 /// Writes the report. A failing report must not fail the run, which is already complete.
@@ -164,7 +165,7 @@ void LiveRun::write_report() {
   try {
     static_cast<void>(write_run_report(recorder_.paths(), options));
   } catch (const std::exception& error) {
-    console_.print(std::string("note: no report: ") + error.what());
+    console_.print(note_of(concat("no report: ", error.what())));
   }
 }
 

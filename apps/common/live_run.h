@@ -8,6 +8,7 @@
 
 #include "apps/common/console.h"
 #include "engine/base/files.h"
+#include "engine/base/wrap.h"
 #include "train/loop/run_observer.h"
 #include "train/loop/trainer.h"
 #include "train/plan/run_profile.h"
@@ -59,7 +60,7 @@ class ShownRun : public RunObserver {
   void epoch(const EpochRow& row, const TrainState& state) override;
   void save(const TrainState& state) override { recorder_.save(state); }
   void stop(const TrainState& state) override { recorder_.stop(state); }
-  void notice(const std::string& text) override { console_.print("note: " + text); }
+  void notice(const std::string& text) override { console_.print(note_of(text)); }
   void first_images(const ShownBatch& batch) override;
   [[nodiscard]] bool asks_to_stop() override;
 

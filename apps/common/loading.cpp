@@ -9,6 +9,7 @@
 #include "engine/base/files.h"
 #include "engine/base/json.h"
 #include "engine/base/names.h"
+#include "engine/base/program_call.h"
 #include "engine/base/text.h"
 #include "models/checkpoints/hub_config.h"
 #include "models/checkpoints/pretrained.h"
@@ -36,9 +37,8 @@ fs::path newest_run() {
     newest = entry.path();
     best = fs::last_write_time(weights);
   }
-  check(!newest.empty(),
-        "no checkpoint was given, and runs/ has no run with a finished epoch; "
-        "./run train_cifar creates one");
+  check(!newest.empty(), "no checkpoint was given, and runs/ has no run with a finished epoch; ",
+        program_call("train_cifar"), " creates one");
   return newest;
 }
 
@@ -286,7 +286,7 @@ LoadedModel load_trained(const LoadRequest& request) {
 
 void require_classes(const LoadedModel& loaded) {
   const ModelInfo& model = loaded.model->info();
-  const std::string_view uses = other_uses(model.task);
+  const std::string uses = other_uses(model.task);
   check(model.num_classes > 0 && uses.empty(), loaded.weights.string(), ": ", model.name, " is ",
         noun_of(model.task), ", expected a classifier", uses.empty() ? "" : "; ", uses);
   check(model.in_chans == Image::kChannels, loaded.weights.string(), ": in_chans: got ",

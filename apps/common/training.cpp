@@ -225,7 +225,7 @@ int run_process(const TrainingProgram& program, const Launch& launch, ResolvedRu
   Console console =
       call.text ? Console(program.name, *call.text) : Console(program.name, launch.cores);
   const auto print_notices = [&] {
-    for (const std::string& notice : run.notices.texts()) console.print("note: " + notice);
+    for (const std::string& notice : run.notices.texts()) console.print(note_of(notice));
   };
   if (config.request.verify_data) {
     print_notices();

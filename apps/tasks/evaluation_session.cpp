@@ -5,6 +5,7 @@
 
 #include "engine/base/files.h"
 #include "engine/base/json.h"
+#include "engine/base/wrap.h"
 #include "engine/base/writable.h"
 
 namespace fovea {
@@ -48,7 +49,7 @@ ClassifierOptions EvaluationSession::options(const LoadedModel& trained, std::in
 }
 
 void EvaluationSession::note(const std::string& text) {
-  if (notes_.add_new(text)) line_.print("note: " + text);
+  if (notes_.add_new(text)) line_.print(note_of(text));
 }
 
 void EvaluationSession::report(const EvaluationPass& pass, const LoadedModel& trained) {

@@ -27,6 +27,10 @@ Axis axis_around(std::span<const double> values, bool whole_steps) {
     high = std::max(high, value);
   }
   if (low > high) return {};
+  if (high == low && !whole_steps) {  // one value, in the middle
+    low -= std::abs(high) / 20;
+    high += std::abs(high) / 20;
+  }
   const double least_range = whole_steps ? 1.0 : std::max(1e-9, std::abs(high) * 1e-6);
   if (high - low < least_range) high = low + least_range;
   double step = round_step((high - low) / 6);
@@ -37,7 +41,8 @@ Axis axis_around(std::span<const double> values, bool whole_steps) {
 std::string tick_label(double value, double step) {
   const double size = std::max(std::abs(value), step);
   if (size >= 1e6 || step < 1e-4) {
-    return general_text(std::abs(value) < step / 2 ? 0.0 : value, 3);
+    const int digits = static_cast<int>(std::ceil(std::log10(size / step))) + 1;
+    return general_text(std::abs(value) < step / 2 ? 0.0 : value, std::max(3, digits));
   }
   return fixed_text(value, std::max(0, static_cast<int>(-std::floor(std::log10(step) + 1e-9))));
 }

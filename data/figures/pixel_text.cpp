@@ -133,6 +133,44 @@ std::string_view first_letters(std::string_view text, std::int64_t count) {
   return text.substr(0, end);
 }
 
+std::int64_t letters_across(std::int64_t width) { return (width - 1) / kLetterWidth; }
+
+/// The text in at most two lines of that many letters, broken at a blank or after a "+" if one is
+/// near enough; what is left over is left out.
+std::vector<std::string_view> caption_lines(std::string_view text, std::int64_t letters) {
+  if (letters_in(text) <= letters) return {text};
+  std::string_view head = first_letters(text, letters);
+  if (const std::size_t plus = head.rfind('+'); plus != std::string_view::npos) {
+    head = head.substr(0, plus + 1);
+  } else if (const std::size_t blank = first_letters(text, letters + 1).rfind(' ');
+             blank != std::string_view::npos) {
+    head = head.substr(0, blank);
+  }
+  std::string_view rest = text.substr(head.size());
+  if (rest.starts_with(' ')) rest.remove_prefix(1);
+  return {head, first_letters(rest, letters)};
+}
+
+/// Whether no text loses letters and no word is broken.
+bool fit(std::span<const std::string> texts, std::int64_t letters) {
+  return std::ranges::all_of(texts, [&](const std::string& text) {
+    const std::vector<std::string_view> lines = caption_lines(text, letters);
+    if (lines.size() == 1) return true;
+    const std::string_view head = lines.front(), rest = lines.back();
+    return (head.ends_with('+') || text[head.size()] == ' ') &&
+           rest.data() + rest.size() == text.data() + text.size();
+  });
+}
+
+/// The picture above a strip for `lines` lines.
+Image above_text(const Image& picture, std::span<const std::string_view> text, std::size_t lines) {
+  Image result(picture.height + static_cast<std::int64_t>(lines) * kLineHeight, picture.width);
+  std::ranges::copy(picture.pixels, result.pixels.begin());
+  for (std::size_t i = 0; i < text.size(); ++i)
+    draw_text(result, picture.height + static_cast<std::int64_t>(i) * kLineHeight, 1, text[i]);
+  return result;
+}
+
 }  // namespace
 
 void fill_box(Image& picture, const PixelBox& box, const Rgb& color) {
@@ -166,14 +204,23 @@ void draw_text(Image& picture, std::int64_t top, std::int64_t left, std::string_
   }
 }
 
-Image captioned(const Image& tile, std::string_view text, std::int64_t least_width) {
-  const std::int64_t factor =
-      std::max<std::int64_t>(1, (least_width + tile.width - 1) / tile.width);
-  const Image shown = factor == 1 ? tile : enlarged(tile, factor);
-  Image result(shown.height + kLineHeight, shown.width);
-  std::copy(shown.pixels.begin(), shown.pixels.end(), result.pixels.begin());
-  draw_text(result, shown.height, 1, first_letters(text, (shown.width - 1) / kLetterWidth));
-  return result;
+std::vector<Image> captioned(std::span<const Image> tiles, std::span<const std::string> texts) {
+  constexpr std::int64_t kLeastWidth = 64, kMostWidth = 128;
+  check(tiles.size() == texts.size() && !tiles.empty(), "captions: got ", tiles.size(),
+        " tiles and ", texts.size(), " texts, expected equally many");
+  const std::int64_t width = tiles.front().width;
+  std::int64_t factor = std::max<std::int64_t>(1, (kLeastWidth + width - 1) / width);
+  while (!fit(texts, letters_across(factor * width)) && (factor + 1) * width <= kMostWidth)
+    ++factor;
+  std::vector<std::vector<std::string_view>> captions;
+  for (const std::string& text : texts)
+    captions.push_back(caption_lines(text, letters_across(factor * width)));
+  const std::size_t lines =
+      std::ranges::max(captions, {}, &std::vector<std::string_view>::size).size();
+  std::vector<Image> pictures;
+  for (std::size_t i = 0; i < tiles.size(); ++i)
+    pictures.push_back(above_text(enlarged(tiles[i], factor), captions[i], lines));
+  return pictures;
 }
 
 }  // namespace fovea

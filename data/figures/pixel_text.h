@@ -2,7 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "data/figures/colormap.h"
 #include "data/image.h"
@@ -27,8 +30,10 @@ void draw_text(Image& picture, std::int64_t top, std::int64_t left, std::string_
 /// The width of a text in pixels.
 [[nodiscard]] std::int64_t text_width(std::string_view text, std::int64_t scale = 1);
 
-/// The tile, enlarged by a whole number to at least `least_width`, above a strip with those first
-/// letters of a text that fit.
-[[nodiscard]] Image captioned(const Image& tile, std::string_view text, std::int64_t least_width);
+/// Tiles of one size, each above its text on one line, or two if a text needs them. Tiles are
+/// enlarged by a whole number to at least 64 pixels, and up to 128 until all texts fit; letters
+/// that do not fit then are left out.
+[[nodiscard]] std::vector<Image> captioned(std::span<const Image> tiles,
+                                           std::span<const std::string> texts);
 
 }  // namespace fovea

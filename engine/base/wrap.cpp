@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "engine/base/text.h"
+
 namespace fovea {
 
 std::string wrapped(std::span<const std::string> pieces, std::size_t indent, std::size_t used) {
@@ -32,6 +34,16 @@ std::vector<std::string> pieces_of(std::string_view text) {
     begins = text[i] == ',';
   }
   return pieces;
+}
+
+std::string note_of(std::string_view text) {
+  constexpr std::string_view kFirst = "note: ";
+  std::string note;
+  for (const std::string& line : lines_of(text)) {
+    note += note.empty() ? std::string(kFirst) : "\n" + std::string(kFirst.size(), ' ');
+    note += wrapped(pieces_of(line), kFirst.size(), kFirst.size());
+  }
+  return note;
 }
 
 }  // namespace fovea

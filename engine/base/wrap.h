@@ -20,4 +20,7 @@ inline constexpr std::size_t kTerminalWidth = 80;
 /// Where a text may be broken: before its blanks and after its commas.
 [[nodiscard]] std::vector<std::string> pieces_of(std::string_view text);
 
+/// "note: " and the text, on lines that fit a terminal; those after the first are indented.
+[[nodiscard]] std::string note_of(std::string_view text);
+
 }  // namespace fovea

@@ -1,10 +1,10 @@
 // Joining the processes of a launcher, and the accidents in which each believes to be alone.
 #include "engine/comm/world.h"
 
-#include <cerrno>  // program_invocation_short_name
 #include <utility>
 
 #include "engine/base/error.h"
+#include "engine/base/program_call.h"
 #include "engine/comm/launcher.h"
 
 namespace fovea {
@@ -16,8 +16,8 @@ std::unique_ptr<Communicator> join_world() {
     check(
         started <= 1, "RANK and WORLD_SIZE say that ", started, " processes were started ",
         "together, as by torchrun, but the processes of a run find each other by MPI: each would ",
-        "run alone in the same folder; start one command with mpirun -n ", started, " ./run ",
-        program_invocation_short_name, " ...");
+        "run alone in the same folder; start one command, as in mpirun -n ", started, " ",
+        program_call("train_cifar"), " ...");
   }
   if (!by) return nullptr;
   if (!detail::has_mpi()) {

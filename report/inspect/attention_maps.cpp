@@ -7,6 +7,7 @@
 
 #include "engine/autograd.h"
 #include "engine/base/error.h"
+#include "engine/base/program_call.h"
 #include "engine/base/text.h"
 #include "ops/matmul.h"
 #include "ops/softmax.h"
@@ -98,14 +99,15 @@ PatchGrid TokenLayout::grid_of(std::int64_t tokens) const {
 TokenLayout token_layout(const Model& model) {
   const TokenInfo tokens = model.tokens();
   check(model.info().task != TaskKind::detection, "inspect: ", model.info().name,
-        " is a detector; ./run inspect detection shows its attention");
+        " is a detector; ", program_call("inspect"), " detection shows its attention");
   check(tokens.blocks > 0, "inspect: ", model.info().name,
         " has no attention, expected a transformer (vit, deit, cpvt, pervit, pit)");
   check(tokens.softmax, "inspect: ", model.info().name,
         " has differential attention, which is not one map per head");
   check(!tokens.hides_some, "inspect: the blocks of ", model.info().name,
-        " see only some patches of an image, so it has no attention maps; ./run inspect mae shows "
-        "its reconstructions, and a classifier made with --finetune has maps");
+        " see only some patches of an image, so it has no attention maps; ",
+        program_call("inspect"),
+        " mae shows its reconstructions, and a classifier made with --finetune has maps");
   const auto [height, width] = tokens.grid.size;
   const auto cell = static_cast<double>(tokens.cell);
   return {tokens.blocks,

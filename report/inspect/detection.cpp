@@ -7,6 +7,7 @@
 #include "data/figures/boxes.h"
 #include "data/figures/svg.h"
 #include "engine/base/csv.h"
+#include "engine/base/program_call.h"
 #include "engine/base/text.h"
 #include "models/model_as.h"
 #include "report/inspect/command.h"
@@ -163,8 +164,8 @@ std::vector<std::vector<QueryBox>> boxes_by_query(const Inspection& what,
 
 void detection(const Inspection& what, OutputFolder& output) {
   check(what.model->info().task == TaskKind::detection,
-        "inspect detection: ", what.model->info().name,
-        " is not a detector; ./run train_detection trains one");
+        "inspect detection: ", what.model->info().name, " is not a detector; ",
+        program_call("train_detection"), " trains one");
   const InspectImages images = open_images(what, 100);
   for (std::int64_t i = 0; i < std::min(images.size(), kImagesShown); ++i)
     draw_image(what, images, i, output);

@@ -3,6 +3,7 @@
 #include "data/figures/contact_sheet.h"
 #include "engine/base/csv.h"
 #include "engine/base/error.h"
+#include "engine/base/program_call.h"
 #include "engine/base/text.h"
 #include "models/model_as.h"
 #include "report/inspect/command.h"
@@ -42,8 +43,8 @@ TileGrid start_picture(const Inspection& what, const Mae& mae) {
 
 void mae(const Inspection& what, OutputFolder& output) {
   check(what.model->info().task == TaskKind::masked_autoencoding,
-        "inspect mae: ", what.model->info().name,
-        " is not a masked autoencoder; ./run train_mae trains one");
+        "inspect mae: ", what.model->info().name, " is not a masked autoencoder; ",
+        program_call("train_mae"), " trains one");
   Mae& model = model_as<Mae>(*what.model);
   const InspectImages images = open_images(what, 8);
   TileGrid grid = start_picture(what, model);

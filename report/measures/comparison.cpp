@@ -7,6 +7,7 @@
 #include "engine/base/json.h"
 #include "engine/base/text.h"
 #include "engine/base/text_table.h"
+#include "engine/base/wrap.h"
 #include "report/measures/frechet.h"
 #include "report/measures/kernel_distance.h"
 #include "report/measures/neighbours.h"
@@ -119,7 +120,7 @@ std::string comparison_table(const FeatureComparison& c, const std::string& sett
                  " pictures at a time\nweights: ", c.space.weights, ", ", c.space.network,
                  ", sha256 ", c.sha256, "\n");
   text += settings_line(settings);
-  for (const std::string& note : c.notes) text += "note: " + note + "\n";
+  for (const std::string& note : c.notes) text += note_of(note) + "\n";
   return text;
 }
 

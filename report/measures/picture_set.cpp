@@ -10,6 +10,7 @@
 #include "engine/base/error.h"
 #include "engine/base/files.h"
 #include "engine/base/json.h"
+#include "engine/base/program_call.h"
 #include "engine/base/text.h"
 #include "engine/formats/numpy/npz.h"
 #include "engine/formats/safetensors.h"
@@ -164,8 +165,8 @@ PictureSet open_listed(PictureSet set, const fs::path& root,
     }
   }
   check(missing.empty(), root.string(), ": lacks ", listed.size() - files.size(), " of the ",
-        listed.size(), " samples in samples.json, the first is ", missing,
-        "; the ./run sample command that was stopped makes them");
+        listed.size(), " samples in samples.json, the first is ", missing, "; the ",
+        program_call("sample"), " command that was stopped makes them");
   const auto figures = std::count_if(present.begin(), present.end(),
                                      [&](const fs::path& file) { return is_figure(file, root); });
   const std::int64_t others = std::ssize(present) - figures - std::ssize(files);

@@ -8,6 +8,7 @@
 
 #include "apps/common/app.h"
 #include "engine/base/error.h"
+#include "engine/base/program_call.h"
 #include "engine/base/text.h"
 
 namespace fovea {
@@ -48,6 +49,17 @@ TEST_CASE("fovea gives a program its flags, and names the nearest for an unknown
   CHECK(answer_of_fovea({"fovea", "--version"}).find("fovea ") == 0);
   CHECK(answer_of_fovea({"fovea", "train_cifer"}) ==
         "fovea: there is no program train_cifer; did you mean train_cifar?");
+}
+
+TEST_CASE(
+    "messages of fovea name other programs as its own, those of a build folder as verbs of ./run") {
+  const auto refusal = [] {
+    return answer_of_fovea({"fovea", "train_cifar", "--model", "mae_vit_tiny_patch8_32"});
+  };
+  call_programs_by("./run");
+  CHECK(program_call("sample") == "./run sample");
+  CHECK(refusal().find("; fovea train_mae trains it") != std::string::npos);
+  CHECK(program_call("sample") == "fovea sample");
 }
 
 TEST_CASE("under the former name of a program fovea is that program, after a note") {

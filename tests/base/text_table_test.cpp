@@ -38,4 +38,11 @@ TEST_CASE("long lines are broken before a piece that does not fit") {
   CHECK(pieces_of("").empty());
 }
 
+TEST_CASE("a note is broken between words, and its later lines are indented") {
+  const std::string word(40, 'x');
+  CHECK(note_of("short") == "note: short");
+  CHECK(note_of(word + " " + word) == "note: " + word + "\n      " + word);
+  CHECK(note_of("a\n  b") == "note: a\n        b");  // lines of its own are kept
+}
+
 }  // namespace fovea

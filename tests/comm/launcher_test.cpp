@@ -15,12 +15,12 @@ namespace fovea {
 TEST_CASE("a program that torchrun starts several times is refused with the command of mpirun") {
   const Environment torchrun({{"RANK", "1"}, {"WORLD_SIZE", "4"}, {"LOCAL_RANK", "1"}});
   CHECK(processes_of_torchrun() == 4);
-  CHECK_THROWS_WITH_AS(static_cast<void>(join_world()), doctest::Contains("mpirun -n 4 ./run"),
-                       Error);
+  CHECK_THROWS_WITH_AS(static_cast<void>(join_world()),
+                       doctest::Contains("mpirun -n 4 fovea train_cifar"), Error);
   const Environment script(  // torchrun in the script of a job of Slurm
       {{"RANK", "1"}, {"WORLD_SIZE", "4"}, {"SLURM_PROCID", "0"}, {"SLURM_STEP_NUM_TASKS", "1"}});
-  CHECK_THROWS_WITH_AS(static_cast<void>(join_world()), doctest::Contains("mpirun -n 4 ./run"),
-                       Error);
+  CHECK_THROWS_WITH_AS(static_cast<void>(join_world()),
+                       doctest::Contains("mpirun -n 4 fovea train_cifar"), Error);
 }
 
 TEST_CASE("one process of torchrun, and variables that mean something else, are no obstacle") {

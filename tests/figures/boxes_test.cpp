@@ -107,8 +107,22 @@ TEST_CASE("letters: their pixels, and what is no ASCII") {
   CHECK(unknown == question);
   CHECK(text_width("caf\u00e9", 2) == 4 * 6 * 2);
   draw_text(picture, -3, 8, "wide text beyond the edge", {.scale = 3});  // is cut
-  const Image tile = captioned(Image(10, 20), "name", 64);
-  CHECK(tile.size() == ImageSize{10 * 4 + 9, 20 * 4});
+}
+
+TEST_CASE("captions: tiles grow for long names, which take a second line") {
+  const std::vector<Image> tiles(2, Image(10, 32));
+  const auto size_for = [&](const std::string& longer) {
+    return captioned(tiles, std::vector<std::string>{"name", longer}).back().size();
+  };
+  CHECK(size_for("ten letter") == ImageSize{20 + 9, 64});
+  CHECK(size_for("two such wo rds") == ImageSize{20 + 18, 64});
+  CHECK(size_for("checkerboard and ten") == ImageSize{30 + 18, 96});
+  CHECK(size_for("horizontal stripes+vertical stripes") == ImageSize{40 + 18, 128});
+  CHECK(size_for(std::string(200, 'x')) == ImageSize{40 + 18, 128});  // is cut
+  const Image broken = captioned(tiles, std::vector<std::string>{"name", "two such wo rds"}).back();
+  const Image first = captioned(tiles, std::vector<std::string>{"name", "two such"}).back();
+  for (std::int64_t y = 20; y < 29; ++y)
+    for (std::int64_t x = 0; x < 64; ++x) CHECK(pixel(broken, y, x) == pixel(first, y, x));
 }
 
 TEST_CASE("each class has a colour of its own") {

@@ -50,6 +50,14 @@ TEST_CASE("points are where their values are") {
   CHECK(contains(svg, "M 64 292 L 284 60 L 504 176"));
 }
 
+TEST_CASE("ticks of a constant, and of values that hardly differ, have different labels") {
+  CHECK(contains(svg_of({0, 1}, {66.7, 66.7}), ">66</text>"));
+  CHECK(contains(svg_of({0, 1}, {66.7, 66.7}), ">68</text>"));
+  const std::string close = svg_of({0, 1}, {66.7, 66.7002});
+  CHECK(count(close, ">66.7</text>") <= 1);
+  CHECK(contains(close, ">66.7001</text>"));
+}
+
 TEST_CASE("odd values leave gaps, never NaN or infinity in the picture") {
   const std::vector<std::vector<double>> columns = {{1, kNan, 3},       {kNan, kNan, kNan},
                                                     {kInf, -kInf, 1},   {1e300, 1, 2},

@@ -109,7 +109,7 @@ TEST_CASE("only detectors have queries") {
   const auto model =
       make_model("vit_tiny_patch8_32", {{"depth", 1}, {"embed_dim", 12}, {"num_heads", 2}});
   const TemporaryFolder folder;
-  tests::check_error([&] { run(*model, folder); }, "./run train_detection trains one");
+  tests::check_error([&] { run(*model, folder); }, "fovea train_detection trains one");
 }
 
 }  // namespace fovea

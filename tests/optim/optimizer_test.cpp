@@ -194,7 +194,7 @@ TEST_CASE("patterns of rates that mean nothing are refused by name") {
   };
   CHECK(error({"b", 2}).empty());
   CHECK(error({"blocks", 2}) ==
-        "learning rates: 'blocks' matches no parameter; ./run summary lists the names");
+        "learning rates: 'blocks' matches no parameter; fovea summary lists the names");
   CHECK(error({"(b", 2}).find("'(b' is not a regular expression") != std::string::npos);
   CHECK(error({"b", -1}).find("got factor -1 for 'b'") != std::string::npos);
   CHECK(error({"b", HUGE_VAL}).find("finite") != std::string::npos);

@@ -22,6 +22,11 @@ def build_of(description):
     return parser_of(description).parse_args().build
 
 
+def in_one_line(text):
+    """A text that was broken at 80 columns, with a blank between words."""
+    return " ".join(text.split())
+
+
 class Checks:
     """Runs programs in a temporary folder, prints a line for each check and counts failures."""
 

@@ -11,7 +11,7 @@ import os
 import shutil
 import sys
 
-from checks import Checks, build_of
+from checks import Checks, build_of, in_one_line
 from formats import plain_png, read_safetensors, safetensors
 from tiny_training import tiny_model
 
@@ -135,11 +135,11 @@ def fine_tuning(table, run):
     table.note("fine-tuning onto the same classes", "its head" in said and said)
     renamed = table.pictures("renamed", [*PLANTS[:-1], "moss"], ("train", "val"))
     said = table.train(table.folder / "anew", renamed, "--finetune", run, "--max-steps", "1")
-    table.note("fine-tuning onto other classes of the same number", "" if "it is reinitialised" in said else said)
+    table.note("fine-tuning onto other classes of the same number", "" if "it is reinitialised" in in_one_line(said) else said)
     lines = table.folder / "turned.txt"
     lines.write_text("\n".join(reversed(PLANTS)))
     said = table.train(table.folder / "moved", table.folder / "plants", "--class-map", lines, "--finetune", run, "--max-steps", "1")
-    table.note("fine-tuning onto the same classes in another order", "" if "in another order" in said else said)
+    table.note("fine-tuning onto the same classes in another order", "" if "in another order" in in_one_line(said) else said)
 
 
 def predictions(table, run):

@@ -102,13 +102,29 @@ def check_detector(table):
     """A detector of drawn shapes, fine-tuned on COCO's form of a set with other classes."""
     flags = [*tiny_model("train_detection"), "--epochs", "1", "--warmup-epochs", "0", *SHORT]
     small_coco(table.folder / "coco")
-    table.run("train_detection", *flags, "--fraction", "0.002", "--output", table.folder / "shapes")
+    table.run("train_detection", *flags, "--fraction", "0.05", "--output", table.folder / "shapes")
     result = table.run("train_detection", *flags, "--batch-size", "8", "--dataset", "coco", "--data-dir", table.folder / "coco",
                        "--finetune", table.folder / "shapes", "--output", table.folder / "boxes")
     text = result.stdout + result.stderr
     said(table, "a detector's class head is reinitialised for other classes", text, "[6, 32]", "[4, 32]",
          "reinitialised", "done in")
     table.note("its boxes are kept", text if "bbox_embed" in text else "")
+
+
+def check_small_set(table):
+    """Both kinds of detectors learn the classes of a small set by the recipe for it."""
+    from_run = ["--dataset", "coco", "--data-dir", table.folder / "coco", *SHORT, "--finetune"]
+    run = table.folder / "small"
+    table.run("train_detection", *from_run, table.folder / "shapes", "--epochs", "6", "--decay-epochs", "5", "--output", run)
+    lines = (run / "log.csv").read_text().splitlines() if run.exists() else []
+    column = lines[0].split(",").index("eval_ap") if lines else 0
+    ap = [float(line.split(",")[column] or 0) for line in lines[1:]]
+    table.note("AP of a small set rises", "" if len(ap) == 6 and ap[-1] > ap[0] else str(ap))
+    detr = ["--model", "detr_tiny_scenes", "--enc-layers", "1", "--dec-layers", "1", "--num-queries", "5", "--model-args",
+            '{"d_model": 32, "stem": 4, "planes": [4, 8]}', "--lr-scale", "", "--epochs", "1", "--warmup-epochs", "0"]
+    table.run("train_detection", *detr, *SHORT, "--fraction", "0.002", "--output", table.folder / "detr")
+    result = table.run("train_detection", *from_run, table.folder / "detr", "--epochs", "1", "--output", table.folder / "of detr")
+    said(table, "rates of the recipe fit DETR, too", result.stdout + result.stderr, "recipe detection_finetune", "done in")
 
 
 def with_large_ids(folder):
@@ -173,6 +189,7 @@ def main():
         check_recipes(table, hub, pictures)
         check_resume(table, hub, pictures, run, text)
         check_detector(table)
+        check_small_set(table)
         check_run_gives_model(table)
         check_doors(table, hub)
     return table.exit_code()

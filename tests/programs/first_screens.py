@@ -99,6 +99,16 @@ def check_start_of_training(checks, program):
         checks.that(f"--verbose shows the source of {name}", sources.get(name) == source, done.stdout)
 
 
+def check_last_screen(checks):
+    """Below what they are for, commands stand in one piece."""
+    tiny = [*tiny_model("train_mae"), "--fraction", "0.001", "--epochs", "1", "--batch-size", "16", "--workers", "0", "--no-report"]
+    done = checks.run("train_mae", *tiny, "--output", "mae")
+    wide = [line for line in done.stdout.splitlines() if len(line) > 80]
+    checks.that("the last screen fits 80 columns, too", "\nnext steps\n" in done.stdout and not wide, wide or done)
+    checks.that("and names programs as they were called", "\n    ./run inspect mae mae\n" in done.stdout
+                and "\n    ./run train_cifar --dataset" in done.stdout, done.stdout)
+
+
 def check_batches(checks):
     """The screen shows what an epoch leaves out: 90 images, 9 of each class, make two batches of 32."""
     few = [*tiny_model("train_cifar"), "--fraction", "0.0045", "--max-steps", "1", "--workers", "0", "--no-report"]
@@ -117,6 +127,7 @@ def main():
         check_verbs(checks)
         for program in TRAINING_PROGRAMS:
             check_start_of_training(checks, program)
+        check_last_screen(checks)
         check_batches(checks)
     return checks.exit_code()
 

@@ -8,7 +8,7 @@ Prints one line per check; exits 1 if one fails.
 import shutil
 import sys
 
-from checks import Checks, build_of, problem_of_error
+from checks import Checks, build_of, in_one_line, problem_of_error
 from formats import png
 from tiny_training import tiny_model
 
@@ -51,7 +51,7 @@ def check_models(checks, runs):
     done = checks.run("evaluate", first, second, "--output", out)
     folders = sorted(folder.name for folder in out.iterdir())
     checks.that("evaluate: a folder for each of two runs called seed0", len(folders) == 2 and
-                f"{folders[1]} is of {second}" in done.stdout, (folders, done.stdout))
+                f"{folders[1]} is of {second}" in in_one_line(done.stdout), (folders, done.stdout))
     done = checks.run("compare", first, second)
     rows = [line.split(" | ")[0] for line in done.stdout.splitlines() if "/seed0" in line]
     checks.that("compare: a row for each of them", rows == ["| lr1/seed0", "| lr2/seed0"] and
@@ -70,7 +70,7 @@ def check_other_data(checks, run):
     checks.must_run("train_cifar", *tiny_model("train_cifar"), *SHORT, "--fraction", "0.004", "--epochs", "1", "--output", less)
     done = checks.run("compare", run, less)
     checks.that("compare notes other training images", f"note: {less}: its training images (80) are not those of {run} (160)"
-                in done.stdout and "held-out images" not in done.stdout, done)
+                in in_one_line(done.stdout) and "held-out images" not in done.stdout, done)
 
 
 def check_pictures(checks):

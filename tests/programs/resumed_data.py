@@ -10,7 +10,7 @@ import shutil
 import struct
 import sys
 
-from checks import Checks, build_of, problem_of_error
+from checks import Checks, build_of, in_one_line, problem_of_error
 from formats import plain_png, safetensors
 from tiny_training import tiny_model
 
@@ -62,7 +62,7 @@ class Table(Checks):
 
     def accepted(self, what, words, *command):
         result = self.run(*command)
-        missing = [word for word in words if word not in result.stdout]
+        missing = [word for word in words if word not in in_one_line(result.stdout)]
         self.note(what, f"{result.returncode}, not said: {missing}: {result.stdout}{result.stderr}"
                   if result.returncode or missing else "")
 

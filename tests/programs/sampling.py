@@ -15,7 +15,7 @@ import sys
 import time
 import zipfile
 
-from checks import Checks, build_of, problem_of_error
+from checks import Checks, build_of, in_one_line, problem_of_error
 from formats import losses_of
 from latent_files import latents_file
 from tiny_training import tiny_model
@@ -195,10 +195,10 @@ def check_notes(table):
         state.write_bytes(whole[:left])
         done = table.run("sample", early, *FAST, "--count", "1", "--output", table.folder / "without state")
         table.that(f"a state of which {left} bytes are left is noted: samples need the weights alone", done.returncode == 0 and
-                   "note: unknown how far the averaged weights are from the initial ones" in done.stdout and
+                   "note: unknown how far the averaged weights are from the initial ones" in in_one_line(done.stdout) and
                    "state.safetensors" in done.stdout, done)
-    trained = table.must_run("train_diffusion", *start, "--class-dropout-prob", "1", "--output", dropped).stdout
-    said = table.run("sample", dropped, *FAST, "--count", "1").stdout
+    trained = in_one_line(table.must_run("train_diffusion", *start, "--class-dropout-prob", "1", "--output", dropped).stdout)
+    said = in_one_line(table.run("sample", dropped, *FAST, "--count", "1").stdout)
     table.note("dropping every label is noted in training and sampling",
                "" if "drops every label" in trained and "drops every label" in said else trained[-300:] + said)
     refused = table.run("evaluate", dropped)

@@ -77,8 +77,8 @@ TEST_CASE("a run on stored latents says that its samples are not decoded, and wh
   const TaskInfo pixels = diffusion_info(false), latents = diffusion_info(false, true);
   CHECK(pixels.picture_shows == "Samples");
   CHECK(contains(latents.pictures, "not decoded"));
-  CHECK(contains(latents.next_steps, "./run sample RUN --vae VAE "));
-  CHECK_FALSE(contains(pixels.next_steps, "--vae"));
+  CHECK(contains(latents.next_steps.front().command, "fovea sample RUN --vae VAE "));
+  CHECK_FALSE(contains(pixels.next_steps.front().command, "--vae"));
 }
 
 TEST_CASE("settings that make samples doubtful are noted") {
@@ -205,8 +205,8 @@ TEST_CASE("samples after an epoch: a column per class, the same each time, from 
   const Diffusion task(few_steps(), *model, 7), other_seed(few_steps(), *model, 8);
   const auto data = tiny_data().test;
   const Image picture = task.picture(data, half_normalization()).value();
-  CHECK(picture.width == 10 * (8 * 8 + 2) - 2);  // enlarged, with names below
-  CHECK(picture.height == 2 * (8 * 8 + 9 + 2) - 2);
+  CHECK(picture.width == 10 * (10 * 8 + 2) - 2);  // enlarged, with names below
+  CHECK(picture.height == 2 * (10 * 8 + 18 + 2) - 2);
   CHECK(task.picture(data, half_normalization())->pixels == picture.pixels);
   CHECK(other_seed.picture(data, half_normalization())->pixels == picture.pixels);
   CHECK(Diffusion(few_steps("5"), *model, 7).picture(data, half_normalization())->pixels !=
@@ -290,13 +290,13 @@ TEST_CASE("a run without learned variances logs no variational bound") {
 }
 
 TEST_CASE("a diffusion model belongs to its program, and its settings to its models") {
-  check_says({{"model", "vit_tiny_patch4_32"}}, "./run train_cifar");
-  check_says({{"mixup", "0.8"}}, "./run train_diffusion trains diffusion models");
+  check_says({{"model", "vit_tiny_patch4_32"}}, "fovea train_cifar");
+  check_says({{"mixup", "0.8"}}, "fovea train_diffusion trains diffusion models");
   tests::check_error(
       [] {
         return resolve_run({{"model", "dit_s_4_32"}}, {});
       },
-      "./run train_diffusion");
+      "fovea train_diffusion");
 }
 
 TEST_CASE("a step's loss does not depend on how its images are divided into batches") {
@@ -317,7 +317,7 @@ TEST_CASE("a run with averages shows samples of the averages") {
   const auto sheet = [&] {
     return task.picture(trainer.data().test, half_normalization())->pixels;
   };
-  CHECK(shown.width == 10 * (2 * 32 + 2) - 2);
+  CHECK(shown.width == 10 * (3 * 32 + 2) - 2);
   CHECK(shown.pixels != sheet());
   const SwappedWeights averaged(trainer.model().store(), trainer.averages());
   CHECK(shown.pixels == sheet());

@@ -169,15 +169,15 @@ TEST_CASE("settings and models of another task are refused, and it is said whose
                                                   {"train-img-sizes", "16,32"}}) {
     INFO("flag: ", flag.name);
     CHECK(failure({flag}, mae) == "--" + flag.name +
-                                      ": a setting for classifiers; ./run train_mae trains masked "
+                                      ": a setting for classifiers; fovea train_mae trains masked "
                                       "autoencoders");
   }
   CHECK(failure({{"mask_ratio", "0.5"}}, {}) ==
-        "--mask-ratio: a setting for masked autoencoders; ./run train_cifar and ./run "
+        "--mask-ratio: a setting for masked autoencoders; fovea train_cifar and fovea "
         "train_imagenet train classifiers");
   CHECK(contains(failure({{"mixupp", "1"}}, mae), "unknown setting"));
-  CHECK(contains(failure({{"model", "vit_tiny_patch4_32"}}, mae), "./run train_cifar"));
-  CHECK(contains(failure({{"model", "mae_pit_tiny_32"}}, {}), "./run train_mae"));
+  CHECK(contains(failure({{"model", "vit_tiny_patch4_32"}}, mae), "fovea train_cifar"));
+  CHECK(contains(failure({{"model", "mae_pit_tiny_32"}}, {}), "fovea train_mae"));
   CHECK(contains(failure({{"model", "nope"}}, mae), "nope is unknown"));
   CHECK(contains(failure({{"data-dir", "/no/such"}}, {.dataset_in_folder = "auto"}), "/no/such"));
 }

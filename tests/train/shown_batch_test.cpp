@@ -39,7 +39,7 @@ TEST_CASE("images of a classifier are named by their labels, mixed ones by both 
   CHECK(mixed.names == std::vector<std::string>{classes[3] + "+" + classes[1], classes[1]});
   CHECK(mixed.boxes.empty());
   const Image sheet = batch_sheet(mixed, config.run.normalization);
-  CHECK(sheet.size() == ImageSize{64 + 9, 2 * 64 + 2});
+  CHECK(sheet.size() == ImageSize{64 + 18, 2 * 64 + 2});
 
   config = tiny_mae_config();
   const auto autoencoder = start_model(config, data, notices);

@@ -29,7 +29,7 @@ class Brightness : public Task {
     info_.measures = {{.name = "error", .title = "error of the brightness", .chart = "Brightness"},
                       {.name = "red", .title = "red", .chart = "Brightness"}};
     info_.pictures = "First pixels";
-    info_.next_steps = "  look at RUN\n";
+    info_.next_steps = {{"a look", "look at RUN"}};
   }
 
   [[nodiscard]] const TaskInfo& info() const override { return info_; }

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "data/fields.h"
+#include "engine/base/program_call.h"
 #include "train/loop/evaluation_pass.h"
 #include "train/optim/fields.h"
 
@@ -94,8 +95,8 @@ void add_fields(Fields& fields, LoopOptions& options) {
   run.number("log-interval", &options.log_interval, "steps between lines of steps.jsonl",
              {1, kMaxCount});
   run.number("fingerprint-interval", &options.fingerprint_interval,
-             "steps between the fingerprints in steps.jsonl that ./run audit compares; 0: only at "
-             "the end of each epoch",
+             "steps between the fingerprints in steps.jsonl that " + program_call("audit") +
+                 " compares; 0: only at the end of each epoch",
              {0, kMaxCount});
   run.number("recovery-interval", &options.recovery_interval,
              "steps between saved states, in addition to the ends of epochs; 0: none",

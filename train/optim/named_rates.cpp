@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "engine/base/error.h"
+#include "engine/base/program_call.h"
 
 namespace fovea {
 namespace {
@@ -27,8 +28,8 @@ NamedRates::NamedRates(const ParameterStore& store, const std::vector<NamedRate>
     const bool is_used = std::any_of(
         store.parameters().begin(), store.parameters().end(),
         [&](const Parameter& p) { return std::regex_search(p.name, rules_.back().pattern); });
-    check(is_used, "learning rates: '", rate.pattern,
-          "' matches no parameter; ./run summary lists the names");
+    check(is_used, "learning rates: '", rate.pattern, "' matches no parameter; ",
+          program_call("summary"), " lists the names");
   }
 }
 

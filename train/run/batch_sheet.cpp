@@ -11,7 +11,7 @@
 namespace fovea {
 namespace {
 
-constexpr std::int64_t kNamedWidth = 64, kBoxedWidth = 160;  // of an image, at least
+constexpr std::int64_t kBoxedWidth = 160;  // of an image, at least
 
 Image with_boxes(const Image& image, std::vector<ShownBox> boxes) {
   const std::int64_t factor = std::max<std::int64_t>(1, kBoxedWidth / image.width);
@@ -34,10 +34,9 @@ Image batch_sheet(const ShownBatch& batch, const Normalization& normalization,
     const auto at = static_cast<std::size_t>(i);
     Image tile = contact_sheet(ops::slice(batch.images, 0, i, i + 1), normalization, 1);
     if (has_boxes) tile = with_boxes(tile, batch.boxes.at(at));
-    if (has_names) tile = captioned(tile, batch.names.at(at), kNamedWidth);
     tiles.push_back(std::move(tile));
   }
-  return picture_grid(tiles, columns);
+  return picture_grid(has_names ? captioned(tiles, batch.names) : tiles, columns);
 }
 
 }  // namespace fovea

@@ -54,6 +54,10 @@ struct ScoreSums {
   friend bool operator==(const ScoreSums&, const ScoreSums&) = default;
 };
 
+struct NextStep {
+  std::string result, command;  ///< "accuracy per class" and "./run evaluate RUN"
+};
+
 /// The metrics of a task, with their names and formats.
 struct TaskInfo {
   std::vector<std::string> loss_parts{};  ///< parts of the loss, as in logs: "train_<part>"
@@ -61,8 +65,8 @@ struct TaskInfo {
   std::size_t best = 0;    ///< index of the metric for the best epoch and plateau schedules
   std::string pictures{};  ///< heading of the picture after an epoch, or ""
   std::string picture_shows = "Held-out images";  ///< its content, for a caption
-  std::string next_steps;                   ///< commands for after the run, with RUN for its folder
-  bool needs_labels = false;                ///< the data set must have labels
+  std::vector<NextStep> next_steps{};             ///< for after the run, with RUN for its folder
+  bool needs_labels = false;                      ///< the data set must have labels
   bool has_data_classes = false;            ///< the model's num_classes comes from the data set
   bool has_class_report = false;            ///< the run's report evaluates each class
   bool has_divisors = false;                ///< see Task::divisors()

@@ -6,6 +6,7 @@
 
 #include "data/fields.h"
 #include "data/sources/packed/latents.h"
+#include "engine/base/program_call.h"
 #include "engine/base/text.h"
 #include "models/checkpoints/checkpoint.h"
 #include "train/run/run_paths.h"
@@ -29,7 +30,8 @@ void refuse_pixel_flags(const std::vector<Setting>& flags) {
   for (const Setting& flag : flags) {
     const bool is_of_pixels = flag.name != "hflip" && lookup_field(of_pixels, flag.name) != nullptr;
     check_usage(!is_of_pixels, "--", flag.name, ": got ", flag.text,
-                ", but --dataset latents has no pixels to change: ./run encode prepares them");
+                ", but --dataset latents has no pixels to change: ", program_call("encode"),
+                " prepares them");
   }
 }
 

@@ -216,9 +216,8 @@ void choose_split(bool is_given, ResolvedRun& run) {
   if (in_folders && !is_given && is_one_folder(dataset_options(config))) {
     apply_settings(config, {{"val-fraction", "0.1", kDerived}});
     run.notices.add(data_folder(data).string(),
-                    ": has no folders train and val, so about a tenth of ",
-                    "its pictures are for validation, chosen by their paths and --seed; ",
-                    "--val-fraction sets another share");
+                    ": has no folders train and val; --val-fraction is the share for ",
+                    "validation, chosen by paths and --seed");
   }
   if (data.val_fraction > 0 && !data.val_rule) {
     apply_settings(config, {{"val-fraction-rule", in_folders ? "name" : "number", kDerived}});

@@ -15,6 +15,7 @@
 #include "engine/base/error.h"
 #include "engine/base/files.h"
 #include "engine/base/lists.h"
+#include "engine/base/program_call.h"
 #include "engine/base/text.h"
 #include "engine/cuda/runtime.h"
 #include "models/checkpoints/pretrained.h"
@@ -49,7 +50,8 @@ void freeze_parameters(const FrozenOptions& options, const Model& model, Notices
   const auto idle = std::find(used.begin(), used.end(), false) - used.begin();
   if (idle < std::ssize(used)) {
     throw UsageError("--freeze: no parameter name matches expression " + std::to_string(idle + 1) +
-                     " of \"" + options.patterns + "\"; ./run summary lists them");
+                     " of \"" + options.patterns + "\"; " + program_call("summary") +
+                     " lists them");
   }
   if (left == 0) throw UsageError("--freeze: no parameters are left to train");
   notices.add("frozen: ", frozen, " parameters; trained: ", left);
@@ -99,8 +101,8 @@ Datasets open_datasets(const TrainConfig& config) {
   const bool has_boxes = boxes != nullptr;
   if (has_boxes) options.category_ids = boxes->stored_ids().ids();
   check(!options.labelled || !has_boxes, "--dataset ", options.name,
-        ": its images have boxes, but ",
-        "no labels; ./run train_detection trains a detector on it");
+        ": its images have boxes, but ", "no labels; ", program_call("train_detection"),
+        " trains a detector on it");
   std::shared_ptr<const Dataset> test = open_dataset(options, Split::test);
   if (options.labelled) {
     const ModelClasses learned{train->classes(), train->class_names()};

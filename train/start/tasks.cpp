@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "engine/base/program_call.h"
 #include "models/registry.h"
 #include "train/start/data_origin.h"
 #include "train/tasks/autoencoding.h"
@@ -23,20 +24,25 @@ struct RecipeNames {
   const char* finetuning = "";
 };
 
+/// A call of a program and what it does: {"inspect", "mae shows its reconstructions"}.
+struct Use {
+  const char *program, *does;
+};
+
 struct TaskRow {
   TaskKind kind;
   std::unique_ptr<TaskSettings> (*settings)();
-  const char* models;    ///< noun for the models: "classifiers"
-  const char* programs;  ///< programs that train them: "./run train_mae trains"
-  RecipeNames recipes;   ///< by kind of data set, and for fine-tuning
-  const char* other_uses = "";
+  const char* models;                 ///< noun for the models: "classifiers"
+  std::vector<const char*> programs;  ///< which train them
+  RecipeNames recipes;                ///< by kind of data set, and for fine-tuning
+  std::vector<Use> other_uses{};      ///< of a model that has no answers about a picture
 };
 
 const TaskRow kTasks[] = {
     {.kind = TaskKind::classification,
      .settings = classification_settings,
      .models = "classifiers",
-     .programs = "./run train_cifar and ./run train_imagenet train",
+     .programs = {"train_cifar", "train_imagenet"},
      .recipes = {.drawn = "builtin",
                  .small = "cifar",
                  .photographs = "imagenet_deit_tiny",
@@ -44,38 +50,39 @@ const TaskRow kTasks[] = {
     {.kind = TaskKind::masked_autoencoding,
      .settings = masked_autoencoding_settings,
      .models = "masked autoencoders",
-     .programs = "./run train_mae trains",
+     .programs = {"train_mae"},
      .recipes = {.drawn = "builtin_mae", .small = "cifar_mae", .photographs = "imagenet_mae_base"},
-     .other_uses = "./run inspect mae shows its reconstructions, ./run train_cifar --finetune "
-                   "makes it a classifier"},
+     .other_uses = {{"inspect", "mae shows its reconstructions"},
+                    {"train_cifar", "--finetune makes it a classifier"}}},
     {.kind = TaskKind::diffusion,
      .settings = diffusion_settings,
      .models = "diffusion models",
-     .programs = "./run train_diffusion trains",
+     .programs = {"train_diffusion"},
      .recipes = {.drawn = "builtin_dit",
                  .small = "cifar_dit",
                  .photographs = "photographs_dit",
                  .latents = "latents_dit"},
-     .other_uses = "./run sample draws its pictures, ./run measure compares them with real ones, "
-                   "and ./run train_diffusion --resume RUN --eval prints its held-out loss"},
+     .other_uses = {{"sample", "draws its pictures"},
+                    {"measure", "compares them with real ones"},
+                    {"train_diffusion", "--resume RUN --eval prints its held-out loss"}}},
     {.kind = TaskKind::autoencoding,
      .settings = autoencoding_settings,
      .models = "image autoencoders",
-     .programs = "./run train_vae trains",
+     .programs = {"train_vae"},
      .recipes = {.drawn = "builtin_vae", .small = "cifar_vae", .photographs = "imagenet_vae_f8"},
-     .other_uses = "./run encode makes its latents, and ./run train_vae --resume RUN --eval prints "
-                   "its held-out loss"},
+     .other_uses = {{"encode", "makes its latents"},
+                    {"train_vae", "--resume RUN --eval prints its held-out loss"}}},
     {.kind = TaskKind::depth,
      .settings = depth_settings,
      .models = "depth models",
-     .programs = "./run train_depth trains",
+     .programs = {"train_depth"},
      .recipes = {.drawn = "rooms_depth",
                  .small = "rooms_depth",
                  .photographs = "nyu_depth_pit_small"}},
     {.kind = TaskKind::detection,
      .settings = detection_settings,
      .models = "detectors",
-     .programs = "./run train_detection trains",
+     .programs = {"train_detection"},
      .recipes = {.drawn = "scenes",
                  .small = "deformable_detr_coco",
                  .photographs = "deformable_detr_coco",
@@ -87,11 +94,20 @@ const TaskRow& row_of(TaskKind kind) {
                        [&](const TaskRow& row) { return row.kind == kind; });
 }
 
+/// "./run train_mae trains", for a message.
+std::string trained_by(const TaskRow& row) {
+  std::string text;
+  for (const char* const program : row.programs)
+    text += (text.empty() ? "" : " and ") + program_call(program);
+  return text + (row.programs.size() == 1 ? " trains" : " train");
+}
+
 /// Default settings of a task, for a message of task `asker`.
 OtherSettings settings_of(const TaskRow& row, const TaskRow& asker) {
   const auto config = std::make_shared<TrainConfig>(config_for(row.kind));
-  return {std::string("a setting for ") + row.models + "; " + asker.programs + " " + asker.models,
-          config, fields_of(*config)};
+  return {
+      std::string("a setting for ") + row.models + "; " + trained_by(asker) + " " + asker.models,
+      config, fields_of(*config)};
 }
 
 }  // namespace
@@ -146,7 +162,15 @@ std::string_view recipe_of(std::string_view dataset, TaskKind task) {
   return kind == DataKind::latents ? recipes.latents : recipes.photographs;
 }
 
-std::string_view other_uses(TaskKind task) { return row_of(task).other_uses; }
+std::string other_uses(TaskKind task) {
+  const std::vector<Use>& uses = row_of(task).other_uses;
+  std::string text;
+  for (const Use& use : uses) {
+    text += text.empty() ? "" : &use == &uses.back() ? ", and " : ", ";
+    text += program_call(use.program) + " " + use.does;
+  }
+  return text;
+}
 
 std::string_view finetuning_recipe(TaskKind task) { return row_of(task).recipes.finetuning; }
 
@@ -160,7 +184,7 @@ std::unique_ptr<const Task> make_task(const TrainConfig& config, Model& model,
 void check_task(const std::string& model, TaskKind program) {
   const TaskRow& row = row_of(task_kind(model));
   check_usage(row.kind == program, "--model: ", model, " is ", noun_of(row.kind), "; ",
-              row.programs, " it");
+              trained_by(row), " it");
 }
 
 }  // namespace fovea

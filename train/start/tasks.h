@@ -27,7 +27,7 @@ namespace fovea {
 
 /// What to do with a model that has no answers about a picture, for a message: "./run sample draws
 /// its pictures"; "" for the other tasks.
-[[nodiscard]] std::string_view other_uses(TaskKind task);
+[[nodiscard]] std::string other_uses(TaskKind task);
 
 /// Name of the recipe of a task on a data set, by the set's data_kind(). Throws on an unknown one.
 [[nodiscard]] std::string_view recipe_of(std::string_view dataset, TaskKind task);

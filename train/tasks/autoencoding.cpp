@@ -7,6 +7,7 @@
 
 #include "data/figures/contact_sheet.h"
 #include "engine/autograd.h"
+#include "engine/base/program_call.h"
 #include "engine/upload.h"
 #include "models/model_as.h"
 #include "ops/arithmetic.h"
@@ -55,8 +56,8 @@ TaskInfo autoencoding_info() {
        .is_recent = true}};
   info.takes_raw_pixels = true;
   info.pictures = "Originals and reconstructions";
-  info.next_steps =
-      "  ./run encode --data-dir IMAGES --vae RUN --output latents.safetensors   latents\n";
+  info.next_steps = {{"latents of the same images",
+                      program_call("encode") + " --vae RUN --output latents.safetensors"}};
   return info;
 }
 

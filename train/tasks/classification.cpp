@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "data/fields.h"
+#include "engine/base/program_call.h"
 #include "models/model_as.h"
 #include "train/loop/evaluation_pass.h"
 #include "train/tasks/classifier_evaluation.h"
@@ -31,9 +32,8 @@ TaskInfo classification_info(const ClassificationOptions& options) {
                    accuracy("top1", "top-1"),
                    accuracy("top5", "top-5")};
   info.best = 1;
-  info.next_steps =
-      "  ./run evaluate RUN            accuracy per class, confusion matrix\n"
-      "  ./run predict IMAGE --checkpoint RUN\n";
+  info.next_steps = {{"accuracy per class, confusion matrix", program_call("evaluate") + " RUN"},
+                     {"classes of your pictures", program_call("predict") + " RUN PICTURES"}};
   info.needs_labels = info.has_data_classes = info.has_class_report = true;
   info.takes_raw_pixels = true;
   info.has_divisors = options.objective.divides_by_weights();

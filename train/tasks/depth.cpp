@@ -9,6 +9,7 @@
 #include "data/figures/contact_sheet.h"
 #include "data/figures/depth_figure.h"
 #include "data/figures/generated_pictures.h"
+#include "engine/base/program_call.h"
 #include "models/model_as.h"
 #include "ops/view.h"
 #include "train/loop/evaluation_pass.h"
@@ -43,12 +44,12 @@ TaskInfo depth_info() {
   info.measures = {{.name = "loss", .title = "loss", .is_loss = true},
                    {.name = "rmse", .title = "RMSE", .chart = "RMSE in metres"},
                    {.name = "rmse_image", .title = "RMSE per image", .chart = "RMSE in metres"},
-                   {.name = "absrel", .title = "AbsRel", .chart = "relative error"},
-                   {.name = "log10", .title = "log10", .chart = "relative error"}};
+                   {.name = "absrel", .title = "AbsRel", .chart = "Relative error"},
+                   {.name = "log10", .title = "log10", .chart = "Relative error"}};
   for (const char* share : {"delta1", "delta2", "delta3"}) {
     info.measures.push_back({.name = share,
                              .title = share,
-                             .chart = "pixels within 1.25, 1.25^2, 1.25^3",
+                             .chart = "Pixels within 1.25, 1.25^2, 1.25^3",
                              .is_percent = true,
                              .more_is_better = true});
   }
@@ -59,9 +60,10 @@ TaskInfo depth_info() {
   info.best = 1;
   info.has_divisors = info.has_targets = info.needs_training_images = true;
   info.pictures = "Pictures, depths and predictions";
-  info.next_steps =
-      "  ./run evaluate RUN --protocol full,full+median   all measures beside the baselines\n"
-      "  ./run predict PICTURE --checkpoint RUN --output FOLDER   depth as 16-bit PNG\n";
+  info.next_steps = {{"all measures beside the baselines",
+                      program_call("evaluate") + " RUN --protocol full,full+median"},
+                     {"depth of your pictures as 16-bit PNG",
+                      program_call("predict") + " RUN PICTURES --output FOLDER"}};
   return info;
 }
 

@@ -10,6 +10,7 @@
 #include "data/figures/colormap.h"
 #include "data/figures/generated_pictures.h"
 #include "data/sources/boxes/detection_check.h"
+#include "engine/base/program_call.h"
 #include "engine/base/text.h"
 #include "models/detection/set_loss.h"
 #include "models/model_as.h"
@@ -165,9 +166,11 @@ TaskInfo detection_info() {
   info.has_data_classes = info.has_divisors = info.has_targets = true;
   info.decides_on_host = true;  // which query finds which object
   info.pictures = "Objects of test images, and below what is found";
-  info.next_steps =
-      "  ./run evaluate RUN                     COCO's numbers per class and size\n"
-      "  ./run predict --checkpoint RUN IMAGES  boxes on your pictures\n";
+  info.next_steps = {
+      {"COCO's numbers per class and size", program_call("evaluate") + " RUN"},
+      {"boxes on your pictures", program_call("predict") + " RUN PICTURES"},
+      {"training on classes of your own",
+       program_call("train_detection") + " --dataset coco --data-dir MINE --finetune RUN"}};
   return info;
 }
 

@@ -6,6 +6,7 @@
 
 #include "data/figures/contact_sheet.h"
 #include "engine/autograd.h"
+#include "engine/base/program_call.h"
 #include "engine/base/text.h"
 #include "engine/random.h"
 #include "engine/upload.h"
@@ -58,9 +59,9 @@ TaskInfo diffusion_info(bool learns_variances, bool stored_latents) {
   info.takes_raw_pixels = true;
   info.pictures = stored_latents ? "Samples: latents, not decoded" : "Samples";
   info.picture_shows = stored_latents ? "Latents of samples" : "Samples";
-  info.next_steps =
-      concat("  ./run sample RUN", stored_latents ? " --vae VAE" : "",
-             " --cfg-scale 4 --num-sampling-steps 50 --sampler ddim   new pictures\n");
+  info.next_steps = {
+      {"new pictures", concat(program_call("sample"), " RUN", stored_latents ? " --vae VAE" : "",
+                              " --cfg-scale 4 --num-sampling-steps 50 --sampler ddim")}};
   return info;
 }
 

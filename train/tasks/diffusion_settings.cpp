@@ -48,7 +48,7 @@ class DiffusionSettings : public TaskSettingsOf<DiffusionSettings, TaskKind::dif
                   "weights file");
     diffusion.add("rescale-vb", &options.rescale_vb,
                   "multiply the variational bound in the loss by diffusion-steps / 1000");
-    FieldGroup samples(fields, "Samples after each epoch");
+    FieldGroup samples(fields, "Samples");
     fovea::add_fields(samples, options.samples);
   }
   void check(const TrainConfig& config) const override {

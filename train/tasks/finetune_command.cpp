@@ -6,12 +6,14 @@
 #include <vector>
 
 #include "engine/base/json.h"
+#include "engine/base/program_call.h"
 #include "engine/base/text.h"
+#include "engine/base/wrap.h"
 
 namespace fovea {
 namespace {
 
-constexpr std::size_t kLineWidth = 100;
+constexpr std::size_t kLineWidth = kTerminalWidth - 4;  // the screen indents it
 
 /// "mae_vit_base_patch16" and "mae_pit_tiny_32" without "mae_", and with an image size.
 std::string encoder_of(const std::string& model) {
@@ -67,7 +69,7 @@ std::string finetune_command(const TrainConfig& config) {
   add("layer-decay", "0.75");
 
   const bool small = data.name == "builtin" || data.name.starts_with("cifar");
-  std::string text = small ? "./run train_cifar" : "./run train_imagenet";
+  std::string text = program_call(small ? "train_cifar" : "train_imagenet");
   std::size_t line = text.size();
   for (const std::string& flag : flags) {
     const bool fits = line + 1 + flag.size() + 2 <= kLineWidth;  // two for the end of the line

@@ -8,7 +8,7 @@
 namespace fovea {
 
 /// The command that trains a classifier from the encoder of this run, on the same data, with RUN
-/// for the run's folder. Lines have at most 100 characters, unless a single flag is longer.
+/// for the run's folder. Its lines fit a terminal, unless a single flag is longer.
 [[nodiscard]] std::string finetune_command(const TrainConfig& config);
 
 }  // namespace fovea

@@ -6,6 +6,7 @@
 
 #include "data/figures/contact_sheet.h"
 #include "engine/autograd.h"
+#include "engine/base/program_call.h"
 #include "engine/random.h"
 #include "engine/upload.h"
 #include "models/model_as.h"
@@ -30,7 +31,7 @@ TaskInfo masked_autoencoding_info() {
                    {.name = "fill", .title = "inpainting baseline loss"}};
   info.takes_raw_pixels = true;
   info.pictures = "Reconstructions";
-  info.next_steps = "  ./run inspect mae RUN          reconstructions of masked patches\n";
+  info.next_steps = {{"reconstructions of masked patches", program_call("inspect") + " mae RUN"}};
   return info;
 }
 

@@ -13,7 +13,7 @@ class MaskedAutoencodingSettings
   void check(const TrainConfig&) const override {}
   [[nodiscard]] TaskInfo info(const TrainConfig& config) const override {
     TaskInfo info = masked_autoencoding_info();
-    info.next_steps += "  " + finetune_command(config) + "\n";
+    info.next_steps.push_back({"a classifier with this encoder", finetune_command(config)});
     return info;
   }
   [[nodiscard]] std::unique_ptr<const Task> make(const TrainConfig& config, Model& model,

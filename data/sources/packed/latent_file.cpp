@@ -6,6 +6,7 @@
 
 #include "engine/base/error.h"
 #include "engine/base/json.h"
+#include "engine/base/program_call.h"
 #include "engine/base/text.h"
 #include "engine/formats/safetensors_header.h"
 
@@ -24,7 +25,8 @@ const HeaderEntry* find_entry(const SafetensorsHeader& header, const char* name)
 const HeaderEntry& require_moments(const HeaderEntry* entry, const HeaderEntry* labels,
                                    const std::string& context) {
   check(entry != nullptr && labels != nullptr, context, ": lacks the tensor ",
-        entry == nullptr ? kMoments : kLatentLabels, ", expected a file of ./run encode");
+        entry == nullptr ? kMoments : kLatentLabels, ", expected a file of ",
+        program_call("encode"));
   check(labels->type == StoredType::i64 && labels->shape.rank() == 1, context, ": its labels are ",
         to_string(labels->type), " ", labels->shape, ", expected I64 [N]");
   const Shape& shape = entry->shape;
@@ -53,7 +55,7 @@ LatentFile::LatentFile(const std::filesystem::path& path) : name_(path.string())
   const Metadata& metadata = opened.header.metadata;
   const std::string format = value_or(metadata, "format", "");
   check(format == kLatentFormat, name_, ": its format is ", in_quotes(format), ", expected ",
-        in_quotes(kLatentFormat), ", a file of ./run encode");
+        in_quotes(kLatentFormat), ", a file of ", program_call("encode"));
   const HeaderEntry* const labels = find_entry(opened.header, kLatentLabels);
   const HeaderEntry& moments = require_moments(find_entry(opened.header, kMoments), labels, name_);
   const HeaderEntry* const flipped = find_entry(opened.header, kFlippedMoments);

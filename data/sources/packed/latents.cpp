@@ -9,6 +9,7 @@
 #include "data/sources/files/find_ignoring_case.h"
 #include "data/sources/files/split_folders.h"
 #include "engine/base/error.h"
+#include "engine/base/program_call.h"
 
 namespace fovea {
 namespace {
@@ -26,10 +27,11 @@ fs::path require_latents(const DatasetOptions& options, Split split) {
   if (!path.empty()) return path;
   std::error_code none;
   check(fs::exists(options.data_dir, none), options.data_dir.string(),
-        ": does not exist, expected a file of latents or its folder; ./run encode writes one");
+        ": does not exist, expected a file of latents or its folder; ", program_call("encode"),
+        " writes one");
   fail(options.data_dir.string(), ": contains no latents, expected ",
-       in_folder(options, split).filename().string(),
-       ", or --data-dir FILE; ./run encode writes such files");
+       in_folder(options, split).filename().string(), ", or --data-dir FILE; ",
+       program_call("encode"), " writes such files");
 }
 
 /// Writes planes [C, h, w] to `channels` of the pixels from `first` on.

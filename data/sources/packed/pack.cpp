@@ -11,6 +11,7 @@
 #include "engine/base/crc32c.h"
 #include "engine/base/error.h"
 #include "engine/base/files.h"
+#include "engine/base/program_call.h"
 #include "engine/parallel.h"
 
 namespace fovea {
@@ -21,8 +22,8 @@ namespace fs = std::filesystem;
 fs::path require_pack(const DatasetOptions& options, Split split) {
   fs::path path = find_pack(options, split);
   const char* what = split == Split::train ? "train" : "val";
-  check(!path.empty(), options.data_dir.string(), ": contains no ", what,
-        ".pack; ./run pack creates one, --", what, "-split sets another path");
+  check(!path.empty(), options.data_dir.string(), ": contains no ", what, ".pack; ",
+        program_call("pack"), " creates one, --", what, "-split sets another path");
   return path;
 }
 

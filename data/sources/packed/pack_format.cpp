@@ -5,6 +5,7 @@
 
 #include "engine/base/crc32c.h"
 #include "engine/base/error.h"
+#include "engine/base/program_call.h"
 #include "engine/base/text.h"
 
 namespace fovea::pack {
@@ -48,7 +49,7 @@ Trailer read_trailer(const ByteSource& file, const std::string& name) {
   Numbers header(std::string_view(head).substr(kMagic.size()));
   const auto version = header.next<std::uint32_t>();
   check(version == kVersion, name, ": is a packed data set of version ", version, ", expected ",
-        kVersion, "; ./run pack creates one");
+        kVersion, "; ", program_call("pack"), " creates one");
   const std::string end = file.text_at(file.size() - kTrailerBytes, kTrailerBytes);
   const std::string_view tail = end;
   check(tail.ends_with(kEndMagic), name, ": its end is missing (was copying it interrupted?)");
