@@ -1,6 +1,8 @@
 // Fills lines piece by piece.
 #include "engine/base/wrap.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "engine/base/text.h"
@@ -36,14 +38,18 @@ std::vector<std::string> pieces_of(std::string_view text) {
   return pieces;
 }
 
-std::string note_of(std::string_view text) {
-  constexpr std::string_view kFirst = "note: ";
-  std::string note;
+std::string broken(std::string_view text, std::size_t indent) {
+  std::string result;
   for (const std::string& line : lines_of(text)) {
-    note += note.empty() ? std::string(kFirst) : "\n" + std::string(kFirst.size(), ' ');
-    note += wrapped(pieces_of(line), kFirst.size(), kFirst.size());
+    if (!result.empty()) result += "\n" + std::string(indent, ' ');
+    result += wrapped(pieces_of(line), indent, result.empty() ? 0 : indent);
   }
-  return note;
+  return result;
+}
+
+std::string note_of(std::string_view text) {
+  const std::string note = "note: " + std::string(text);
+  return ::isatty(1) != 0 ? broken(note, 6) : note;
 }
 
 }  // namespace fovea

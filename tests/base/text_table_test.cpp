@@ -41,8 +41,8 @@ TEST_CASE("long lines are broken before a piece that does not fit") {
 TEST_CASE("a note is broken between words, and its later lines are indented") {
   const std::string word(40, 'x');
   CHECK(note_of("short") == "note: short");
-  CHECK(note_of(word + " " + word) == "note: " + word + "\n      " + word);
-  CHECK(note_of("a\n  b") == "note: a\n        b");  // lines of its own are kept
+  CHECK(broken("note: " + word + " " + word, 6) == "note: " + word + "\n      " + word);
+  CHECK(broken("note: a\n  b", 6) == "note: a\n        b");  // lines of its own are kept
 }
 
 }  // namespace fovea

@@ -5,7 +5,11 @@
 
 Prints one line per check; exits 1 if one fails.
 """
+import contextlib
+import os
+import pty
 import re
+import subprocess
 import sys
 
 from checks import ROOT, Checks, build_of, problem_of_error
@@ -109,6 +113,26 @@ def check_last_screen(checks):
                 and "\n    ./run train_cifar --dataset" in done.stdout, done.stdout)
 
 
+def check_notes(checks):
+    """A note is a line of a file, and lines of 80 columns of a terminal."""
+    few = [*tiny_model("train_detection"), *SHORT, "--fraction", "0.002"]
+    text = checks.run("train_detection", *few, "--output", "noted").stdout
+    checks.that("a note is a line of a file", re.search("^note: .*are few for.*trained backbone$", text, re.MULTILINE), text)
+    shown, terminal = pty.openpty()
+    done = subprocess.Popen(checks.command("train_detection", *few, "--output", "shown"), cwd=checks.folder,
+                            stdout=terminal, stderr=subprocess.DEVNULL)
+    os.close(terminal)
+    screen = b""
+    with contextlib.suppress(OSError):  # the other end is closed
+        while part := os.read(shown, 4096):
+            screen += part
+    done.wait()
+    os.close(shown)
+    lines = re.sub(r".*\r(?!\n)", "", screen.decode().replace("\r\n", "\n")).splitlines()
+    wide = [line for line in lines if len(line) > 80]
+    checks.that("and lines of 80 columns of a terminal", any(line.startswith("      ") for line in lines) and not wide, screen)
+
+
 def check_batches(checks):
     """The screen shows what an epoch leaves out: 90 images, 9 of each class, make two batches of 32."""
     few = [*tiny_model("train_cifar"), "--fraction", "0.0045", "--max-steps", "1", "--workers", "0", "--no-report"]
@@ -128,6 +152,7 @@ def main():
         for program in TRAINING_PROGRAMS:
             check_start_of_training(checks, program)
         check_last_screen(checks)
+        check_notes(checks)
         check_batches(checks)
     return checks.exit_code()
 
