@@ -29,14 +29,14 @@ struct Distances {
 };
 
 /// A filter's values times any factor, in two parts: 22 bits of a weight are too many for f32.
-struct Values {
+struct FilterValues {
   Expression high, low;
 };
 
-Values whole(const Expression& value) { return {value, value * 0}; }
+FilterValues whole(const Expression& value) { return {value, value * 0}; }
 
 /// Keys' cubic with a = -1/2: exact at the nearest i / 128, and Taylor's terms for the rest.
-Values bicubic(const Distances& d) {
+FilterValues bicubic(const Distances& d) {
   constexpr double n = 128, part = 1 << 13;
   const Expression r = abs(d.x), parts = abs(d.parts), i = floor(r * n + 0.5);
   const Expression inside = step(d.unit, parts), outside = inside.number(1) - inside;
@@ -54,7 +54,7 @@ Values bicubic(const Distances& d) {
 }
 
 /// The only filter that is not zero where it ends: Pillow rounds its ends to whole pixels besides.
-Values box(const Distances& d) {
+FilterValues box(const Distances& d) {
   const Expression reach = d.stretch * 0.5;
   const Expression from = floor(d.center - reach + 0.5), to = floor(d.center + reach + 0.5);
   const Expression is_read = step(d.pixel, from - 0.5) * step(to - 0.5, d.pixel);
@@ -62,18 +62,22 @@ Values box(const Distances& d) {
 }
 
 /// `unit` times the filter. Its sums are often halfway between two levels, so nothing is rounded.
-Values bilinear(const Distances& d) { return whole(max(d.unit - abs(d.parts), d.unit.number(0))); }
+FilterValues bilinear(const Distances& d) {
+  return whole(max(d.unit - abs(d.parts), d.unit.number(0)));
+}
 
-Values hamming(const Distances& d) {
+FilterValues hamming(const Distances& d) {
   const Expression& x = d.x;
   constexpr double high = 0.54F, low = 0.46F;  // Pillow's constants are f32
   const Expression window = (x * std::numbers::pi).then("Cos") * low + high;
   return whole(sinc(x) * window * within(x, 1));
 }
 
-Values lanczos(const Distances& d) { return whole(sinc(d.x) * sinc(d.x / 3) * within(d.x, 3)); }
+FilterValues lanczos(const Distances& d) {
+  return whole(sinc(d.x) * sinc(d.x / 3) * within(d.x, 3));
+}
 
-using Kernel = Values (*)(const Distances& d);
+using Kernel = FilterValues (*)(const Distances& d);
 
 Kernel kernel_of(Filter filter) {
   switch (filter) {
@@ -127,7 +131,7 @@ Distances distances(const ResizedAxis& axis, const Expression& output, const Exp
 
 /// The quotients of values and their sum as integers, in units of 1 / kWeight: half of the digits,
 /// and the others from what is left then.
-Expression normalized(const Values& values, std::int64_t axis) {
+Expression normalized(const FilterValues& values, std::int64_t axis) {
   constexpr double half = 1 << 11;
   const std::string along = values.high.writer().integers({axis});
   const Expression high = values.high.then("ReduceSum", {along});

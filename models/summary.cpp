@@ -105,7 +105,7 @@ void print_costs(std::ostream& out, const SummaryNode& root) {
   if (root.attention == 0) return;
   const std::int64_t others = root.multiply_adds - root.attention;
   out << "              " << grouped(others) << " (" << multiply_adds_text(2 * others)
-      << "FLOP) without the products q k^T and A v, as for PerViT\n";
+      << "FLOP) without q k^T and A v, as in the PerViT paper\n";
 }
 
 /// For a PerViT, prints the parameters of its attention by position.

@@ -49,16 +49,14 @@ class TrainStep {
   /// weights, running statistics and progress are then as before the step.
   std::string run(BatchSource& source, std::int64_t count, double lr, Progress& progress);
   /// Adds the losses of all steps so far to progress.epoch and .interval. Throws if a loss or
-  /// gradient is not finite, unless such steps are skipped. On the CPU, and if an update depends on
-  /// these numbers, run() does this itself; otherwise nothing waits for the device before this
-  /// call.
+  /// gradient is not finite, unless such steps are skipped. run() does this itself on the CPU and
+  /// where an update needs these numbers; otherwise nothing waits for the device before this call.
   void read_back(Progress& progress);
 
   /// Messages for the user before a run, and since the last step.
   [[nodiscard]] Notices notices() const;
   [[nodiscard]] std::vector<std::string> take_notices();
-  /// Whether all batches of a step are on a GPU together, and not one after another.
-  [[nodiscard]] bool keeps_batches() const { return repeater_ != nullptr; }
+  [[nodiscard]] bool keeps_batches() const { return repeater_ != nullptr; }  ///< all of a step
   /// Frees the memory of a recorded step, if there is one, and says whether there was.
   [[nodiscard]] bool gives_up_recording();
 
