@@ -81,7 +81,8 @@ struct Bf16Product {
 
 /// Products of f32 with f32 sums. Terms = 1: of the factors rounded to TF32. Terms = 3: each factor
 /// is a sum of two TF32, high and low, and low times low, smaller than an f32's last place, is left
-/// out (Ootomo and Yokota 2022, Recovering single precision accuracy from Tensor Cores).
+/// out. Tensor cores may truncate sums, so that the large ones of instructions are added outside
+/// (Ootomo and Yokota 2022, Recovering single precision accuracy from Tensor Cores).
 template <int Terms>
 struct Tf32Product {
   using T = float;
@@ -124,8 +125,12 @@ struct Tf32Product {
     if constexpr (Terms == 3) {
       mma_tf32(sum.small, left.low, right.high);
       mma_tf32(sum.small, left.high, right.low);
+      float part[4] = {};
+      mma_tf32(part, left.high, right.high);
+      for (int i = 0; i < 4; ++i) sum.large[i] += part[i];
+    } else {
+      mma_tf32(sum.large, left.high, right.high);
     }
-    mma_tf32(sum.large, left.high, right.high);
   }
 
   /// The factor whose columns are those of one tile of sums, in the order 0, 2, 4, 6, 1, 3, 5, 7:
