@@ -251,6 +251,8 @@ TEST_CASE("what a step takes of the device is measured, and the batch that fits 
   config.step.graph = false;
   const MemoryPlan by_op = make_plan(config, data).memory;
   CHECK(memory.per_image >= by_op.per_image + 3 * 32 * 32 * 4);  // a graph's copy of them
+  CHECK(by_op.kept_image >= 3 * 32 * 32);
+  CHECK(memory.kept_image == 2 * by_op.kept_image);
   config.step.graph = true;
   config.images.loader.batch_size = 1 << 30;
   CHECK(what_fits(config, data).find(" fits; --auto-batch") != std::string::npos);
