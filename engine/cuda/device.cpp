@@ -1,8 +1,12 @@
 // Enumerates CUDA devices, selects the current one and formats their errors.
+#include <pthread.h>
+
+#include <atomic>
 #include <string>
 
 #include "engine/base/error.h"
 #include "engine/cuda/environment.h"
+#include "engine/cuda/fork.h"
 #include "engine/cuda/launch.h"
 #include "engine/cuda/runtime.h"
 #include "engine/cuda/status.h"
@@ -10,6 +14,12 @@
 
 namespace fovea::cuda {
 namespace {
+
+constexpr const char* kForked =
+    "this process is a child of fork(), and its parent has used CUDA; such a child has the CPU "
+    "alone. Start a new process, in Python by multiprocessing's method \"spawn\"";
+
+std::atomic<bool> is_forked = false;
 
 struct Availability {
   int count = 0;
@@ -25,6 +35,8 @@ const Availability& availability() {
       cudaGetLastError();
     } else if (a.count == 0) {
       a.reason = "this machine has no CUDA device";
+    } else {
+      pthread_atfork(nullptr, nullptr, [] { is_forked = true; });
     }
     return a;
   }();
@@ -38,9 +50,11 @@ bool is_asynchronous(cudaError_t status) {
 
 }  // namespace
 
-bool available() { return availability().count > 0; }
+bool is_child_of_user() { return is_forked; }
+
+bool available() { return availability().count > 0 && !is_forked; }
 int device_count() { return availability().count; }
-std::string unavailable_reason() { return availability().reason; }
+std::string unavailable_reason() { return is_forked ? kForked : availability().reason; }
 
 int compute_capability(int device) {
   int major = 0, minor = 0;
@@ -51,7 +65,10 @@ int compute_capability(int device) {
   return 10 * major + minor;
 }
 
-void set_device(int device) { cuda_check(cudaSetDevice(device), "cudaSetDevice"); }
+void set_device(int device) {
+  check(!is_forked, "CUDA: ", kForked);
+  cuda_check(cudaSetDevice(device), "cudaSetDevice");
+}
 
 bool synchronizes_after_launch() {
   static const bool on = is_switched_on("FOVEA_SYNC");

@@ -14,6 +14,7 @@
 #include "engine/caching_allocator.h"
 #include "engine/cuda/environment.h"
 #include "engine/cuda/event.h"
+#include "engine/cuda/fork.h"
 #include "engine/cuda/recording.h"
 #include "engine/cuda/runtime.h"
 #include "engine/cuda/status.h"
@@ -210,6 +211,7 @@ void* allocate(std::size_t bytes, int device) {
   return blocks_of(device).allocate(bytes, {Stream::current(device), current_pool});
 }
 void deallocate(void* data, std::size_t bytes, int device) {
+  if (is_child_of_user()) return;  // it is the parent's
   blocks_of(device).deallocate(data, bytes);
 }
 void also_used_by(void* data, Stream stream) {

@@ -1,6 +1,8 @@
 // The fake device: streams in any order that events allow, CUDA's copies, graphs, cuBLASLt's rules;
 // and the runtime of engine/cuda on it.
 #include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <functional>
@@ -20,6 +22,7 @@
 #include "ops/update.h"
 #include "ops/view.h"
 #include "tests/cuda/fake/queues.h"
+#include "tests/support/temporary_folder.h"
 
 using namespace fovea;
 using namespace fovea::cuda;
@@ -403,4 +406,28 @@ TEST_CASE("memory that is not to be had is said with what was asked and what is 
   CHECK(message.find("memory: cannot allocate 1099511627776 bytes on cuda:0") == 0);
   CHECK(bytes.asked == std::int64_t{1} << 40);
   CHECK(bytes.total == std::int64_t{8} << 30);
+}
+
+TEST_CASE("in a child of fork() CUDA is an error, and the CPU computes") {
+  Tensor x = ones({4}, {DType::f32, kCuda});
+  also_used_by(x.raw(), Stream::upload(0));
+  const pid_t child = fork();
+  if (child == 0) {
+    int found = 0;
+    const auto refuses = [&](const auto& act) {
+      found += static_cast<int>(contains(message_of(act), "is a child of fork()"));
+    };
+    refuses([&] { static_cast<void>(ops::add(x, x)); });
+    refuses([&] { static_cast<void>(x.to(Device{})); });
+    refuses([] { static_cast<void>(ones({4}, {DType::f32, kCuda})); });
+    refuses([] { require_device(kCuda); });
+    x = {};  // its memory is the parent's
+    found += static_cast<int>(ops::add(ones({4}), ones({4})).data<float>()[3] == 2);
+    _exit(found);
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 5);
+  CHECK(ops::add(x, x).to(Device{}).data<float>()[0] == 2);
 }
