@@ -94,12 +94,16 @@ struct EvaluatedImages {
   ImageSize size{};
 };
 
+/// Images of the classes that a run's classifier has learned; throws if they are others.
+MatchedImages images_of_classes(const Run& run, const std::shared_ptr<const Dataset>& opened) {
+  const ModelClasses learned{run.model->info().num_classes, run.info.classes};
+  return match_images(opened, learned, !run.config.data.class_map.empty(), "the model");
+}
+
 /// Adds a classifier's scores and sections.
 EvaluatedImages evaluate_classifier(Run& run, const std::shared_ptr<const Dataset>& opened,
                                     const EvaluateOptions& how, RunPage& page) {
-  const ModelClasses learned{run.model->info().num_classes, run.info.classes};
-  const std::shared_ptr<const Dataset> test =
-      match_images(opened, learned, !run.config.data.class_map.empty(), "the model").images;
+  const std::shared_ptr<const Dataset> test = images_of_classes(run, opened).images;
   EvaluatedModel evaluated;
   evaluated.result =
       evaluate(model_as<Classifier>(*run.model), test, {how, /*keep_predictions=*/true});
@@ -184,6 +188,7 @@ void add_samples(const Run& run, RunPage& page) {
   TrainConfig config = run.config;
   const std::shared_ptr<const Dataset> train = images_of(run, Split::train);
   check(run.model != nullptr, "the model's image size is unknown");
+  if (page.task.has_class_report) images_of_classes(run, train);  // else it saw other images
   LoaderOptions& loading = config.images.loader;
   const std::int64_t shown = kSamplesShown / loading.rows.splits;
   config.task->forget_files();  // a teacher does not affect the images

@@ -51,6 +51,15 @@ class Runs(unittest.TestCase):
         again = fovea.read_run(self.output)
         self.assertEqual(again.epochs["lr"].tolist(), run.epochs["lr"].tolist())
 
+    def test_a_report_made_later_shows_no_images_of_other_data(self):
+        self.train(epochs=1)
+        done = subprocess.run([sys.executable, "-m", "fovea", "report", self.output], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        page = (pathlib.Path(self.output) / "report.html").read_text()
+        self.assertIn("No training images: the model: has no class", page)
+        self.assertEqual(page.count("data:image/png"), 0)
+        self.assertIn("Curves", page)
+
     def test_an_exception_of_on_epoch_ends_the_run_and_loses_nothing(self):
         def stop(row):
             raise KeyError("enough")
