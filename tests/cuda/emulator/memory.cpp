@@ -22,6 +22,9 @@ T* reserve(std::size_t count) {
 
 constexpr std::size_t kAlignment = 256;  ///< guaranteed by cudaMalloc
 constexpr std::size_t kRedZone = 256;    ///< minimum gap between two allocations
+/// So many bytes are allocated before freed addresses are used again: an access to freed memory is
+/// noticed until then. What has been in use takes memory of the host.
+constexpr std::size_t kUnusedAfterFree = std::size_t{1} << 30;
 
 std::size_t footprint(std::size_t bytes) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment + kRedZone;
@@ -83,7 +86,7 @@ void* DeviceMemory::allocate(std::size_t bytes, int device) {
   if (footprint(bytes) > available(device)) return nullptr;
   const std::size_t end = begin + kPerDevice - kRedZone, wanted = footprint(bytes);
   std::size_t& cursor = cursor_[device];
-  if (cursor == 0) cursor = begin;
+  if (cursor == 0 || cursor > begin + kUnusedAfterFree) cursor = begin;
   const std::size_t start = cursor;
   for (bool wrapped = false;;) {
     const auto next = live_.lower_bound(cursor);
