@@ -6,10 +6,8 @@ random values are written under the names of EVA, EVA-CLIP, OpenCLIP, Perception
 own filter must turn them back into the model's weights. `evaluate` reads the same file, next to a config.json that
 timm wrote; its logits are compared with timm's.
 """
-import argparse
 import re
 import sys
-import tempfile
 from pathlib import Path
 
 import timm
@@ -17,7 +15,8 @@ import torch
 from safetensors.torch import save_file
 from timm.models.eva import checkpoint_filter_fn
 
-from timm_registry import BOUND, CLASSES, disturb, our_logits, read_pictures, small_arguments, write_folder, write_pictures
+from timm_registry import (BOUND, CLASSES, check_cases, disturb, our_logits, read_pictures, small_arguments, write_folder,
+                           write_pictures)
 
 
 def renamed(state, rules):
@@ -133,18 +132,5 @@ def check(build, folder, name, authors):
     return apart < BOUND
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("build", type=Path)
-    parser.add_argument("--keep", type=Path, help="leave the files in this new folder")
-    options = parser.parse_args()
-    torch.set_num_threads(1)
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = options.keep or Path(temporary)
-        folder.mkdir(exist_ok=True)
-        good = [check(options.build.resolve(), folder, *file) for file in FILES]
-    return 0 if all(good) else 1
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(check_cases(__doc__, FILES, check))

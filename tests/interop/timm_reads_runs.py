@@ -5,17 +5,15 @@ Needs torch, timm, safetensors and Pillow; build the targets `train_imagenet` an
 ViTs for 20 steps; timm's class Eva, given the same settings, loads the run's best.safetensors strictly, all names
 and shapes. Its logits are compared with those of `evaluate`, at the run's image size.
 """
-import argparse
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 import torch
 from safetensors.torch import load_file
 from timm.models.eva import Eva
 
-from timm_registry import BOUND, CLASSES, MEAN, STD, our_logits, read_pictures, write_pictures
+from timm_registry import BOUND, CLASSES, MEAN, STD, check_cases, our_logits, read_pictures, write_pictures
 
 SIZE = (32, 48)
 SMALL = dict(embed_dim=48, depth=2, num_heads=3)
@@ -31,8 +29,6 @@ RUNS = [
     ("mixed without table", ["--rope", "mixed", "--pos-embed", "none", "--global-pool", "avg"],
      dict(PLAIN, rope_type="mixed", use_abs_pos_emb=False)),
 ]
-
-
 # Pictures as they are, so that the runs learn them by heart: then they do not look alike.
 UNCHANGED = ["--train-crop-mode", "pad", "--crop-padding", "0", "--hflip", "0", "--color-jitter", "0", "--aa", "none",
              "--reprob", "0", "--aug-repeats", "0", "--mixup", "0", "--cutmix", "0", "--crop-pct", "1"]
@@ -49,7 +45,11 @@ def train(build, pictures, output, flags):
     assert run.returncode == 0, run.stderr
 
 
-def compare(build, folder, pictures, name, flags, arguments):
+def compare(build, folder, name, flags, arguments):
+    pictures = folder / "pictures"
+    if not pictures.exists():
+        for split in ("train", "val"):
+            write_pictures(pictures / split, SIZE)
     output = folder / name.replace(" ", "-")
     train(build, pictures, output, flags)
     model = Eva(img_size=SIZE, num_classes=len(CLASSES), **SMALL, **arguments).eval()
@@ -62,20 +62,5 @@ def compare(build, folder, pictures, name, flags, arguments):
     return apart < BOUND
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("build", type=Path)
-    parser.add_argument("--keep", type=Path, help="leave the files in this new folder")
-    options = parser.parse_args()
-    torch.set_num_threads(1)
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = options.keep or Path(temporary)
-        folder.mkdir(exist_ok=True)
-        for split in ("train", "val"):
-            write_pictures(folder / "pictures" / split, SIZE)
-        good = [compare(options.build.resolve(), folder, folder / "pictures", *run) for run in RUNS]
-    return 0 if all(good) else 1
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(check_cases(__doc__, RUNS, compare))

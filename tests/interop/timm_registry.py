@@ -130,6 +130,20 @@ def check(build, folder, name):
     return fits, f"{'ok  ' if fits else 'FAIL'}  {name}: logits differ by {worst:.1e}"
 
 
+def check_cases(about, cases, check):
+    """The program of a script: whether check(build, folder, *case) holds for all cases, as an exit code."""
+    parser = argparse.ArgumentParser(description=about.splitlines()[0])
+    parser.add_argument("build", type=Path)
+    parser.add_argument("--keep", type=Path, help="leave the files in this new folder")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = options.keep or Path(temporary)
+        folder.mkdir(exist_ok=True)
+        good = [check(options.build.resolve(), folder, *case) for case in cases]
+    return 0 if all(good) else 1
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("build", type=Path)
