@@ -66,7 +66,7 @@ std::vector<RunArgument> distinct_runs(const std::vector<std::string>& arguments
   for (const std::string& argument : arguments) {
     const RunArgument run = parse_run_argument(argument);
     if (is_named_again(run, runs)) {
-      std::cerr << note_of(argument + ": this run was already named and counts once") << '\n';
+      std::cerr << note_of(argument + ": this run was already named and counts once", 2) << '\n';
       continue;
     }
     runs.push_back(run);

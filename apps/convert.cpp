@@ -75,7 +75,7 @@ int run_convert(int argc, char** argv) {
   const WeightsList list = list_weights(input, request.weights_key);
   const WeightsFile file = read_weights(input, request.weights_key);
   write_safetensors(output, file.tensors, file.metadata);
-  if (!file.note.empty()) std::cerr << note_of(input.string() + ": " + file.note) << '\n';
+  if (!file.note.empty()) std::cerr << note_of(input.string() + ": " + file.note, 2) << '\n';
   if (!list.others.empty()) std::cerr << left_out_text(list) << '\n';
   std::cout << "wrote " << output.string() << ": " << count_text(list) << '\n';
   return 0;

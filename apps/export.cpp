@@ -254,7 +254,7 @@ int run_export(int argc, char** argv) {
   if (request.threads > 0) set_num_threads(static_cast<int>(request.threads));
 
   const LoadedModel loaded = load_trained(request.load);
-  for (const std::string& notice : loaded.notices) std::cerr << note_of(notice) << '\n';
+  for (const std::string& notice : loaded.notices) std::cerr << note_of(notice, 2) << '\n';
   const ExportedPass pass = pass_of(request, *loaded.model);
   const ExportSettings settings = settings_of(request, loaded, pass);
   Steps steps;

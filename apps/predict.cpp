@@ -51,7 +51,7 @@ int run_predict(int argc, char** argv) {
   const TaskKind task = trained.model->info().task;
   refuse_flags_of_others(task, fields, &TaskCommands::predict_flags);
   request.check_outputs(commands_of(task).predicts_folder);
-  for (const std::string& notice : trained.notices) std::cerr << note_of(notice) << '\n';
+  for (const std::string& notice : trained.notices) std::cerr << note_of(notice, 2) << '\n';
   return commands_of(task).predict(request, trained, pictures);
 }
 

@@ -15,7 +15,7 @@ void start_computing(Device device, const std::string& notice) {
   // system refuses one, OpenMP ends the program without a word of ours.
   parallel_for(num_threads(), 1, [](std::int64_t, std::int64_t) {});
   static Notices printed;
-  if (device.is_cpu() && printed.add_new(notice)) std::cerr << note_of(notice) + "\n";
+  if (device.is_cpu() && printed.add_new(notice)) std::cerr << note_of(notice, 2) + "\n";
 }
 
 }  // namespace fovea

@@ -83,6 +83,12 @@ std::string processes_text(const Communicator& processes, const TrainConfig& con
          std::to_string(batch / size) + " images, each with ";
 }
 
+/// print() adds the last one.
+std::string without_last_newline(std::string lines) {
+  lines.pop_back();
+  return lines;
+}
+
 /// A line of the first screen, or several that fit a terminal.
 std::string introduction(std::string name, const std::string& text) {
   name.resize(10, ' ');
@@ -158,9 +164,7 @@ void Console::introduce(const ResolvedRun& run, Trainer& trainer) {
        << introduction("batch", batch_text(config, trainer)) << upload_text(config, trainer)
        << introduction("machine", machine_text(config, trainer.processes()));
   if (!cores_.empty()) text << introduction("cores", cores_ + " (by process)");
-  std::string lines = text.str();
-  lines.pop_back();
-  print(lines);
+  print(without_last_newline(text.str()));
   for (const std::string& notice : run.notices.texts()) print(note_of(notice));
 }
 
@@ -237,9 +241,7 @@ void Console::finish(const RunPaths& paths, const Progress& progress) {
        << "next steps\n";
   for (const NextStep& step : task_.next_steps) text << text_of(step, folder);
   text << text_of({"curves in a browser", "tensorboard --logdir RUN"}, folder);
-  std::string lines = text.str();
-  lines.pop_back();
-  print(lines);
+  print(without_last_newline(text.str()));
 }
 
 void Console::stopped(const RunPaths& paths, const Progress& progress) {

@@ -65,11 +65,11 @@ std::vector<std::int64_t> ids_of(const std::vector<fs::path>& files) {
     ids.push_back(*number);
   }
   if (ids.size() == files.size()) return ids;
-  std::cerr
-      << note_of(
-             "the image ids of --json are 1, 2, ... in the order of the files, as their names "
-             "are not different numbers")
-      << '\n';
+  std::cerr << note_of(
+                   "the image ids of --json are 1, 2, ... in the order of the files, as their "
+                   "names are not different numbers",
+                   2)
+            << '\n';
   ids.clear();
   for (std::int64_t i = 1; i <= std::ssize(files); ++i) ids.push_back(i);
   return ids;

@@ -47,9 +47,9 @@ std::string broken(std::string_view text, std::size_t indent) {
   return result;
 }
 
-std::string note_of(std::string_view text) {
+std::string note_of(std::string_view text, int descriptor) {
   const std::string note = "note: " + std::string(text);
-  return ::isatty(1) != 0 ? broken(note, 6) : note;
+  return ::isatty(descriptor) != 0 ? broken(note, 6) : note;
 }
 
 }  // namespace fovea

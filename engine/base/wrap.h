@@ -20,9 +20,9 @@ inline constexpr std::size_t kTerminalWidth = 80;
 /// Where a text may be broken: before its blanks and after its commas.
 [[nodiscard]] std::vector<std::string> pieces_of(std::string_view text);
 
-/// "note: " and the text. Where standard output is a terminal, it is broken(): in files, a note is
-/// a line of its own, which can be searched for.
-[[nodiscard]] std::string note_of(std::string_view text);
+/// "note: " and the text, for standard output or another descriptor. It is broken() for a terminal:
+/// in files, a note is a line of its own, which can be searched for.
+[[nodiscard]] std::string note_of(std::string_view text, int descriptor = 1);
 
 /// The lines of a text, wrapped; all but the first are indented by `indent`.
 [[nodiscard]] std::string broken(std::string_view text, std::size_t indent);
