@@ -125,7 +125,7 @@ void visit_rotary(ConfigFields& v, EncoderConfig& c) {
   v("rope", &c.rope, {.sparse = true})
       .flag("Model", "ViT, DeiT, CPVT, MAE, depth: rotary positions of queries and keys");
   v("rope_temperature", &c.rope_temperature, {.nullable = true, .sparse = true})
-      .flag("Model", "the slower the rotary positions turn (default: axial 100, mixed 10)")
+      .flag("Model", "the larger, the slower rotary positions turn (default: axial 100, mixed 10)")
       .when_missing = [&c] {
     if (c.rope != Rope::none) c.rope_temperature = RotaryConfig::usual_temperature(c.rope);
   };
