@@ -19,16 +19,17 @@ def disturb(parameters):
 
 
 def write(folder, index, family, case):
-    config, tensors, zero = case
+    config, tensors, zero, *more = case
     metadata = {"format": "fovea-golden-1", "family": family, "config": json.dumps(config),
                 "zero_grad": json.dumps(zero), "notes": "random"}
+    metadata |= {key: json.dumps(value) for part in more for key, value in part.items()}
     tensors = {k: v.detach().clone().contiguous() for k, v in tensors.items()}
     save_file(tensors, folder / f"{family}_random{index:03d}.safetensors", metadata)
 
 
 def main(doc, family_of, make_case, switches=()):
-    """make_case(rng, family) returns a configuration, its tensors and the names of zero gradients. `switches` are the
-    names and meanings of flags, which make_case takes as further arguments."""
+    """make_case(rng, family) returns a configuration, its tensors, the names of zero gradients and perhaps further
+    metadata. `switches` are the names and meanings of flags, which make_case takes as further arguments."""
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--count", type=int, default=20)

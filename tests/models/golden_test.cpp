@@ -10,6 +10,7 @@
 
 #include "engine/base/temporary_folder.h"
 #include "engine/formats/safetensors.h"
+#include "ops/arithmetic.h"
 
 using namespace fovea;
 namespace fs = std::filesystem;
@@ -29,14 +30,15 @@ std::string text_of(const golden::Report& report) {
 
 /// Checks a copy of a golden file after `spoil` changed it.
 template <class Spoil>
-golden::Report check_spoiled(const Spoil& spoil, const char* name = "vit_nonsquare_p2") {
+golden::Report check_spoiled(const Spoil& spoil, const char* name = "vit_nonsquare_p2",
+                             golden::Precision precision = golden::Precision::f64) {
   const TemporaryFolder folder;
   const fs::path path = folder / "spoiled.safetensors";
   SafetensorsFile file = read_safetensors(golden_folder() / (std::string(name) + ".safetensors"));
   spoil(file);
   file.metadata["format"] = file.metadata.count("spoil-format") ? "other" : "fovea-golden-1";
   write_safetensors(path, file.tensors, file.metadata);
-  return golden::check_file(path, {});
+  return golden::check_file(path, {{}, precision});
 }
 
 void replace(std::string& text, const std::string& from, const std::string& to) {
@@ -130,6 +132,37 @@ TEST_CASE("what the checker does not know is a failure with the reason") {
   CHECK(reason([](SafetensorsFile& file) {
           file.metadata["spoil-format"] = "yes";
         }).find("format") != std::string::npos);
+}
+
+TEST_CASE(
+    "in f32 a gradient has four times the reference's own error, and the bound of all at least") {
+  const auto passes = [](double off, const char* own_errors, golden::Precision precision) {
+    const auto spoil = [&](SafetensorsFile& file) {
+      Tensor& gradient = file.tensors.at("grad_input");
+      gradient = gradient * (1 + off);
+      file.metadata["f32_errors"] = own_errors;
+    };
+    return check_spoiled(spoil, "vit_nonsquare_p2", precision).ok();
+  };
+  const auto f32 = golden::Precision::f32;
+  CHECK(passes(3.9e-3, R"({"grad_input": 1e-3})", f32));
+  CHECK_FALSE(passes(4.1e-3, R"({"grad_input": 1e-3})", f32));
+  CHECK_FALSE(passes(3.9e-3, R"({"grad/pos_embed": 1e-3})", f32));
+  CHECK(passes(1.9e-4, R"({"grad_input": 1e-8})", f32));
+  CHECK_FALSE(passes(3.9e-3, R"({"grad_input": 1e-3})", golden::Precision::f64));
+}
+
+TEST_CASE(
+    "own errors of a reference are numbers, none so large that the bound would mean nothing") {
+  const auto reason = [](const char* own_errors) {
+    const auto spoil = [&](SafetensorsFile& file) { file.metadata["f32_errors"] = own_errors; };
+    return check_spoiled(spoil).reason;
+  };
+  CHECK(reason("[1e-3]") == "metadata: f32_errors is not a JSON object");
+  CHECK(reason(R"({"grad_input": 0.06})") ==
+        "metadata: f32_errors: grad_input: got 0.06, expected a number from 0 to 0.05");
+  CHECK(reason(R"({"grad_input": "1e-3"})") ==
+        "metadata: f32_errors: grad_input: got \"1e-3\", expected a number from 0 to 0.05");
 }
 
 TEST_CASE("a name in a file cannot look like another line of the report") {

@@ -45,6 +45,7 @@ class Case {
   std::string family;
   nlohmann::json config;
   std::set<std::string> zero_grad;
+  std::map<std::string, double> f32_errors;  ///< of the reference's own gradients in f32, relative
   Options options;
   std::vector<TensorComparison> results;
   std::map<std::string, Tensor> outputs;  ///< our outputs by their names in the file

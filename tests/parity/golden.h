@@ -5,7 +5,8 @@
 // outputs; 1e-9, 2e-4, 2e-1 for gradients, in bf16 relative to at least a hundredth of the case's
 // largest gradient, 5e-1 for the VAE's and detectors', whose memory has 6e-2. A detector's gradient
 // in bf16 is wrong if it exceeds the bound at the file's images and at seven near them: where
-// rounding changes the sign of a ReLU's input, it jumps.
+// rounding changes the sign of a ReLU's input, it jumps. A gradient that almost cancels may be four
+// times as far off in f32 as the official implementation's own, if the file says how far that is.
 #pragma once
 
 #include <filesystem>
