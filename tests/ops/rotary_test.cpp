@@ -141,7 +141,7 @@ TEST_CASE("attention turns queries and keys as rotate does") {
   for (const Tolerance& t :
        {Tolerance{DType::f64, 1e-14, 1e-13}, {DType::f32, 2e-6, 5e-6}, {DType::bf16, 1e-2, 3e-2}}) {
     CAPTURE(std::string(to_string(t.dtype)));
-    for (const std::int64_t width : {2, 10, 64}) {
+    for (const std::int64_t width : {2, 10, 64, 88, 128}) {
       CAPTURE(width);
       for (const ops::Rotation& r : rotations(width / 2)) {
         const Gradients got = attend(t.dtype, width, r, true);
