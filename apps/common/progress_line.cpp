@@ -35,7 +35,7 @@ int terminal_width(int descriptor) {
 /// Whether a line can be drawn over: in a terminal that knows how, as editors' shells do not.
 bool can_redraw(int descriptor) {
   const char* const kind = std::getenv("TERM");
-  return ::isatty(descriptor) == 1 && kind != nullptr && std::string_view(kind) != "dumb";
+  return is_terminal(descriptor) && kind != nullptr && std::string_view(kind) != "dumb";
 }
 
 double share_of(const ProgressState& state) {

@@ -31,8 +31,8 @@ inline constexpr std::chrono::duration<double> kLineInterval = std::chrono::seco
 /// function. Control characters in foreign texts are made visible.
 class ProgressLine {
  public:
-  /// `interval` is the time between lines if `descriptor` is not a terminal or
-  /// TERM is unset or "dumb".
+  /// `interval` is the time between lines if `descriptor` does not lead to a terminal
+  /// (is_terminal()), or TERM is unset or "dumb".
   explicit ProgressLine(int descriptor, std::chrono::duration<double> interval = kLineInterval);
   /// `write` must not throw. `redraws`: it shows what follows a carriage return over the line.
   ProgressLine(std::function<void(std::string_view text)> write, bool redraws);

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <cstdlib>
 #include <iostream>
 #include <streambuf>
 #include <string>
@@ -57,6 +58,10 @@ void open_standard_descriptors() {
     if (::fcntl(number, F_GETFD) >= 0 || errno != EBADF) continue;
     static_cast<void>(::open("/dev/null", O_RDWR));  // takes the lowest free descriptor: this one
   }
+}
+
+bool is_terminal(int descriptor) {
+  return ::isatty(descriptor) == 1 && std::getenv("OMPI_COMM_WORLD_RANK") == nullptr;
 }
 
 void write_output(int descriptor, std::string_view text) {

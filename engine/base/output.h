@@ -12,6 +12,10 @@ namespace fovea {
 /// opened file would take that descriptor and receive the printed text.
 void open_standard_descriptors();
 
+/// Whether a descriptor leads to a terminal. Open MPI gives each process a terminal of its own,
+/// whose text it hands on, to a file as well: that is none.
+[[nodiscard]] bool is_terminal(int descriptor);
+
 /// Writes to a descriptor, including control codes. Never throws, because programs that show
 /// progress should continue; the first failure of standard output is recorded.
 void write_output(int descriptor, std::string_view text);

@@ -1,10 +1,9 @@
 // Fills lines piece by piece.
 #include "engine/base/wrap.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 
+#include "engine/base/output.h"
 #include "engine/base/text.h"
 
 namespace fovea {
@@ -49,7 +48,7 @@ std::string broken(std::string_view text, std::size_t indent) {
 
 std::string note_of(std::string_view text, int descriptor) {
   const std::string note = "note: " + std::string(text);
-  return ::isatty(descriptor) != 0 ? broken(note, 6) : note;
+  return is_terminal(descriptor) ? broken(note, 6) : note;
 }
 
 }  // namespace fovea

@@ -56,9 +56,9 @@ TEST_CASE("the ends of a loop") {
   CHECK(format_status({.label = "none", .done = 0, .total = 0, .note = ""}) == "none   0%");
 }
 
-TEST_CASE("a terminal gets one line over and over, a dumb one whole lines") {
-  const auto shown_on = [](const char* kind) {
-    const Environment environment(std::map<std::string, std::string>{{"TERM", kind}});
+TEST_CASE("a terminal gets one line over and over; a dumb one, or a launcher's, whole lines") {
+  const auto shown_on = [](const std::map<std::string, std::string>& variables) {
+    const Environment environment(variables);
     const int control = ::posix_openpt(O_RDWR | O_NOCTTY);
     REQUIRE(control >= 0);
     REQUIRE(::grantpt(control) == 0);
@@ -79,8 +79,10 @@ TEST_CASE("a terminal gets one line over and over, a dumb one whole lines") {
     ::close(control);
     return text;
   };
-  CHECK(shown_on("xterm").find("\x1b[K") != std::string::npos);
-  CHECK(shown_on("dumb") == "a  50% eta 1s\r\ndone\r\n");
+  CHECK(shown_on({{"TERM", "xterm"}}).find("\x1b[K") != std::string::npos);
+  const std::string lines = "a  50% eta 1s\r\ndone\r\n";
+  CHECK(shown_on({{"TERM", "dumb"}}) == lines);
+  CHECK(shown_on({{"TERM", "xterm"}, {"OMPI_COMM_WORLD_RANK", "0"}}) == lines);
 }
 
 TEST_CASE("a file gets whole lines at the interval and no control characters") {

@@ -25,7 +25,7 @@ from tiny_training import PROGRAMS, program_of, tiny_model
 
 COMMON = ["--seed", "7", "--batch-size", "16", "--shards", "8", "--warmup-epochs", "0", "--workers", "0",
           "--threads", "1", "--log-interval", "1", "--epochs", "1", "--no-report"]
-ENVIRONMENT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+ENVIRONMENT = {"TERM": "xterm", "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
                "OMPI_MCA_hwloc_base_binding_policy": "none"}
 # Settings of the step in each task's run, so that every part of a step is in one of them.
 BESIDE = {
@@ -71,6 +71,8 @@ class ParallelChecks(Checks):
             done = self.run(program, *self.flags(flags, output, count, int(number in zero)), processes=number)
             if done.returncode != 0:
                 return f"ended with {done.returncode}: {done.stderr.strip()[-300:]}"
+            if "\x1b" in done.stdout:  # the terminal that mpirun gives its processes ends in a file here
+                return f"codes for a terminal in {done.stdout!r}"
         return outcome(output)
 
     def same(self, name, program, flags, all_processes, zero=()):
