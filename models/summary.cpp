@@ -4,10 +4,13 @@
 #include <algorithm>
 #include <cctype>
 #include <iomanip>
+#include <nlohmann/json.hpp>
 #include <ostream>
 
 #include "engine/autograd.h"
+#include "engine/base/json.h"
 #include "engine/base/text.h"
+#include "engine/base/wrap.h"
 #include "engine/graph_dump.h"
 #include "models/layers/position_attention.h"
 #include "ops/reduce.h"
@@ -105,7 +108,7 @@ void print_costs(std::ostream& out, const SummaryNode& root) {
   if (root.attention == 0) return;
   const std::int64_t others = root.multiply_adds - root.attention;
   out << "              " << grouped(others) << " (" << multiply_adds_text(2 * others)
-      << "FLOP) without q k^T and A v, as in the PerViT paper\n";
+      << "FLOP) without q k^T and A v,\n              as in the PerViT paper\n";
 }
 
 /// For a PerViT, prints the parameters of its attention by position.
@@ -127,6 +130,21 @@ void add_rows(std::vector<SummaryRow>& rows, const SummaryNode& node, std::int64
   row.multiply_adds = multiply_adds_text(node.multiply_adds);
   rows.push_back(std::move(row));
   for (const SummaryNode& child : node.children) add_rows(rows, child, depth + 1);
+}
+
+/// A model's settings on lines that are broken between them and indented by `indent`. They stay
+/// JSON, for --model-args.
+std::string broken_settings(const std::string& config, std::size_t indent) {
+  const nlohmann::json settings = parse_json(config);
+  std::vector<std::string> pieces;
+  for (const auto& [name, value] : settings.items()) {
+    if (!pieces.empty()) pieces.back() += ",";
+    pieces.push_back((pieces.empty() ? "{" : " ") + json_text(nlohmann::json(name)) + ": " +
+                     json_text(value));
+  }
+  if (pieces.empty()) return config;
+  pieces.back() += "}";
+  return wrapped(pieces, indent, indent);
 }
 
 }  // namespace
@@ -216,7 +234,7 @@ void print_summary(std::ostream& out, Model& model) {
   out << "memory        " << megabytes_text(memory.weights) << " of weights; an image "
       << megabytes_text(memory.forward) << " forward,\n              "
       << megabytes_text(memory.step) << " forward and backward (" << to_string(model.device())
-      << ")\nsettings      " << info.config << '\n';
+      << ")\nsettings      " << broken_settings(info.config, 14) << '\n';
 }
 
 std::string draw_graph(Model& model) {

@@ -99,7 +99,7 @@ std::string rows_of(std::span<const EvaluatedDepth> models) {
     const DepthMeasures measures = row.sums.measures();
     for (std::size_t i = 0; i < measures.size(); ++i) cells.push_back(cell_of(measures, i));
   });
-  return text_table(rows, "ll");
+  return terminal_table(rows, "ll", 2);
 }
 
 /// One model: for each protocol a line per measure, beside those of the constant predictions.

@@ -121,7 +121,7 @@ std::string detector_table(std::span<const EvaluatedDetector> detectors) {
     for (const double number : d.precision.numbers) row.push_back(shown(number));
     row.push_back(fixed_text(per_second(d.pass), 0));
   }
-  return table_or_list(rows);
+  return terminal_table(rows);
 }
 
 std::string detector_csv(std::span<const EvaluatedDetector> detectors) {

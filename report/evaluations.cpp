@@ -113,7 +113,7 @@ std::string evaluation_table(std::span<const EvaluatedModel> models) {
                            fixed_text(m.calibration().expected_error(), 2),
                            fixed_text(images_per_second(m.result), 0), m.match.text()});
   }
-  return table_or_list(rows, has_top5 ? "lrrrrrrrrl" : "lrrrrrrrl");
+  return terminal_table(rows, has_top5 ? "lrrrrrrrrl" : "lrrrrrrrl");
 }
 
 std::string evaluation_csv(std::span<const EvaluatedModel> models) {

@@ -13,9 +13,10 @@ namespace fovea {
 [[nodiscard]] std::string text_table(const std::vector<std::vector<std::string>>& rows,
                                      std::string_view alignment = "l");
 
-/// The same, but a single row below the titles becomes a line per column, as it would soon be wider
-/// than a terminal.
-[[nodiscard]] std::string table_or_list(const std::vector<std::vector<std::string>>& rows,
-                                        std::string_view alignment = "l");
+/// The same within kTerminalWidth columns, or 40 beside long names. A single row below the titles
+/// becomes a line per column. A wider table becomes several, one below another, of which each
+/// begins with the first `keys` columns.
+[[nodiscard]] std::string terminal_table(const std::vector<std::vector<std::string>>& rows,
+                                         std::string_view alignment = "l", std::size_t keys = 1);
 
 }  // namespace fovea

@@ -22,8 +22,22 @@ TEST_CASE("a column of words is left-aligned, and no line ends in blanks") {
 }
 
 TEST_CASE("a table of one row is a list") {
-  CHECK(table_or_list({{"checkpoint", "n"}, {"a", "100"}}) == "checkpoint  a\nn           100\n");
-  CHECK(table_or_list({{"", "n"}, {"a", "1"}, {"b", "22"}}) == "    n\na   1\nb  22\n");
+  CHECK(terminal_table({{"checkpoint", "n"}, {"a", "100"}}) == "checkpoint  a\nn           100\n");
+  CHECK(terminal_table({{"", "n"}, {"a", "1"}, {"b", "22"}}) == "    n\na   1\nb  22\n");
+}
+
+TEST_CASE("a table wider than a terminal becomes several, each with the first columns") {
+  const std::string wide(30, 'x'), wider(40, 'y');
+  const std::string table = terminal_table(
+      {{"", "by", "n", wide, wider}, {"a", "full", "1", "2", "3"}, {"b", "half", "4", "5", "6"}},
+      "ll", 2);
+  CHECK(
+      table ==
+      text_table({{"", "by", "n", wide}, {"a", "full", "1", "2"}, {"b", "half", "4", "5"}}, "ll") +
+          "\n" + text_table({{"", "by", wider}, {"a", "full", "3"}, {"b", "half", "6"}}, "ll"));
+  const std::string name(90, 'z');  // beside a long name, 40 columns are left
+  CHECK(terminal_table({{"", wide, "n", "m"}, {name, "1", "2", "3"}, {"b", "4", "5", "6"}})
+            .find("\n\n") == std::string::npos);
 }
 
 TEST_CASE("long lines are broken before a piece that does not fit") {

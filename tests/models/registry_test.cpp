@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "engine/autograd.h"
+#include "engine/base/text.h"
 #include "engine/random.h"
 #include "models/classifier.h"
 #include "models/config_reader.h"
@@ -275,6 +276,9 @@ TEST_CASE("the summary adds up and folds equal blocks") {
   CHECK(text.str().find("0 to 2 (3 times") != std::string::npos);
   CHECK(text.str().find("attn") != std::string::npos);
   CHECK(text.str().find("Phi_p") == std::string::npos);
+  for (const std::string& line : lines_of(text.str())) CHECK(line.size() <= 80);
+  const std::string settings = text.str().substr(text.str().find("{\""));
+  CHECK(json::parse(settings).dump() == model->info().config);
 }
 
 TEST_CASE("products of tokens with tokens are counted by themselves, whatever op computes them") {

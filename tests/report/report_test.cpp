@@ -143,9 +143,8 @@ TEST_CASE("mistakes are shown as the model saw them") {
 TEST_CASE("evaluations as a table, CSV and JSON") {
   const std::vector<EvaluatedModel> models{evaluated_model(), evaluated_model()};
   const std::string table = evaluation_table(models);
-  CHECK(std::count(table.begin(), table.end(), '\n') == 3);
-  CHECK(
-      contains(table, "32x48       3  0.5000  66.67        75.00  25.00      6  1 of 2 by name\n"));
+  CHECK(contains(table, "32x48       3  0.5000  66.67        75.00  25.00\n"));
+  CHECK(contains(table, "     6  1 of 2 by name\n"));
   const std::string csv = evaluation_csv(models);
   CHECK(contains(csv,
                  "\"runs/a, b/best.safetensors\",vit_tiny_patch4_32,builtin,32,48,0.875,3,0,0.5,"));
