@@ -342,6 +342,7 @@ TEST_CASE("JAX's kernels, with heads as an axis, become timm's weights") {
   TensorMap jax{{"embedding/kernel", counted({1, 1, 2, 4})},
                 {"embedding/bias", counted({4})},
                 {"cls", counted({1, 1, 4})},
+                {"pre_logits/kernel", counted({4, 4})},
                 {"head/kernel", counted({4, 3})},
                 {block + "LayerNorm_2/scale", counted({4})}};
   for (const char* const part : {"query", "key", "value"}) {
@@ -358,6 +359,7 @@ TEST_CASE("JAX's kernels, with heads as an axis, become timm's weights") {
     CHECK(ours.at("patch_embed.proj.weight").at(1) == 4);  // output 0, input 1
     CHECK(ours.at("head.weight").shape() == Shape{3, 4});
     CHECK(ours.at("head.weight").at(1) == 3);
+    CHECK(ours.at("pre_logits.fc.weight").at(1) == 4);
     CHECK(ours.at("blocks.0.attn.qkv.weight").shape() == Shape{12, 4});
     CHECK(ours.at("blocks.0.attn.qkv.weight").at(1) == 4);
     CHECK(ours.at("blocks.0.attn.qkv.bias").shape() == Shape{12});
