@@ -64,7 +64,8 @@ Bits train_on(const std::shared_ptr<const Dataset>& pictures, const TrainConfig&
     auto model = start_model(config, data, notices);
     Trainer trainer = make_trainer(config, data, std::move(model), nullptr, process);
     TrainWatch unwatched;
-    CHECK_FALSE(trainer.fit(process.is_first() ? watch : unwatched));
+    const bool has_ended = config.loop.max_steps == 0;
+    CHECK(trainer.fit(process.is_first() ? watch : unwatched) == has_ended);
     if (process.is_first()) bits = bits_of(trainer);
   });
   return bits;
@@ -102,6 +103,25 @@ TEST_CASE("weights of classes: the mean divides by those of the batch in all sha
   CHECK(shared.grad_norm == split.grad_norm);
   classification_of(config).objective.class_weights.by = ClassWeighting::none;
   CHECK(*first_row(1, 1).grad_norm != doctest::Approx(*whole.grad_norm).epsilon(1e-2));
+}
+
+TEST_CASE("weights of classes are those of training: an evaluation has none") {
+  TrainConfig config = plain_config();
+  config.rate.lr = 1e-30;  // the same model in both
+  config.schedule.min_lr = 0;
+  config.schedule.warmup_epochs = 0;
+  config.schedule.epochs = 1;
+  const auto losses = [&](ClassWeighting by) {
+    classification_of(config).objective.class_weights.by = by;
+    EpochRow last;
+    TrainWatch watch;
+    watch.on_epoch = [&](const EpochRow& row, const TrainState&) { last = row; };
+    train_on(std::make_shared<RareLabels>(), config, 1, watch);
+    return std::pair(last.train_loss, last.eval.at(0));
+  };
+  const auto weighted = losses(ClassWeighting::inv_freq), plain = losses(ClassWeighting::none);
+  CHECK(weighted.first != plain.first);
+  CHECK(weighted.second == plain.second);
 }
 
 TEST_CASE("gradient accumulation has the same bits on any number of processes") {
