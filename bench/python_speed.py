@@ -3,13 +3,15 @@
 
     ninja -C BUILD fovea_bench sums_bench
     PYTHONPATH=PACKAGE python bench/python_speed.py BUILD [--threads 2] [--pairs 10] [--reps 7] [--steps 200]
+    PYTHONPATH=PACKAGE python bench/python_speed.py --only alternate
 
-PACKAGE is the folder that fovea is installed in, python a Python with numpy; the last part needs torch too. All parts
-alternate, because the speed of machines drifts:
-  - training steps of vit_tiny_patch4_32, batch 128: the median over pairs of C++'s time / Python's; wanted: 0.97 or more
-  - the time of a call: adding two f32 tensors of 4 elements, without and with a gradient, in microseconds more than C++
+PACKAGE is the folder that fovea is installed in, python a Python with numpy; the part `alternate` needs torch too and no
+build. All parts take turns, because the speed of machines drifts:
+  - step: training steps of vit_tiny_patch4_32, batch 128: the median over pairs of C++'s time / Python's; wanted: 0.97 or more
+  - calls: the time of a call, adding two f32 tensors of 4 elements, without and with a gradient, in microseconds more than C++
     takes; wanted: at most 1 and 3
-  - steps of fovea and of PyTorch in turn in one process, against each alone in a process; wanted: 0.9 or more of its speed
+  - alternate: small steps of fovea and of PyTorch in turn in one process, against each alone in a process; wanted: 0.9 or
+    more of its speed
 """
 import argparse
 import os
@@ -23,14 +25,16 @@ from ours import Timed
 WARM_UP = 2
 CALLS = 10_000  # as in sums_bench.cpp, which runs a case five times
 MODEL, BATCH = "vit_tiny_patch4_32", 128
+SMALL_BATCH = 16
+PARTS = ("step", "calls", "alternate")
 
 
-def ours_step():
+def ours_step(batch=BATCH, **settings):
     """A training step as `fovea_bench` takes it."""
     import fovea
-    model = fovea.create_model(MODEL).train()
+    model = fovea.create_model(MODEL, **settings).train()
     optimizer = fovea.AdamW(model, lr=1e-4)
-    images, labels = fovea.randn(BATCH, 3, 32, 32, seed=1), fovea.tensor([i % 10 for i in range(BATCH)], dtype=fovea.i64)
+    images, labels = fovea.randn(batch, 3, 32, 32, seed=1), fovea.tensor([i % 10 for i in range(batch)], dtype=fovea.i64)
 
     def step():
         optimizer.zero_grad()
@@ -39,12 +43,17 @@ def ours_step():
     return step
 
 
-def theirs_step():
-    """A step of one of PyTorch's own transformer layers."""
+def ours_small():
+    return ours_step(SMALL_BATCH, depth=2)
+
+
+def theirs_small():
+    """A step of two of PyTorch's own transformer layers."""
     import torch
-    model = torch.nn.TransformerEncoderLayer(192, 3, 768, dropout=0.0, batch_first=True, norm_first=True)
+    layers = [torch.nn.TransformerEncoderLayer(192, 3, 768, dropout=0.0, batch_first=True, norm_first=True) for _ in range(2)]
+    model = torch.nn.Sequential(*layers)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
-    tokens = torch.randn(BATCH, 65, 192)
+    tokens = torch.randn(SMALL_BATCH, 65, 192)
 
     def step():
         optimizer.zero_grad()
@@ -53,7 +62,11 @@ def theirs_step():
     return step
 
 
+MAKERS = {"step": ours_step, "ours": ours_small, "theirs": theirs_small}
+
+
 def calls():
+    """Cases of their own: many calls of small ops."""
     import fovea
     a, b = fovea.randn(4, seed=1), fovea.randn(4, seed=2)
     leaf = fovea.randn(4, seed=3, requires_grad=True)
@@ -115,21 +128,26 @@ def compare_calls(build, options):
 
 
 def compare_beside_torch(options):
-    """Both in one process, turn by turn; each alone in one of its own, also turn by turn."""
-    together, ours, theirs = (child(case, options.threads) for case in ("both", "step", "theirs"))
-    times = {name: [] for name in ("ours beside", "theirs beside", "ours alone", "theirs alone")}
-    for turn in range(options.steps + WARM_UP):
-        taken = {"ours beside": together.seconds("step"), "theirs beside": together.seconds("theirs"),
-                 "ours alone": ours.seconds("step"), "theirs alone": theirs.seconds("theirs")}
-        for name, seconds in taken.items():
-            if turn >= WARM_UP:
-                times[name].append(seconds)
-    for program in (together, ours, theirs):
+    """Both in one process, turn by turn; each alone in one of its own, also turn by turn.
+
+    The library that is imported first may bring the threads of both: PyTorch's libgomp can have the system's name.
+    """
+    programs = {name: child(name, options.threads) for name in ("ours", "theirs", "ours, theirs", "theirs, ours")}
+    times = {(name, case): [] for name in programs for case in name.split(", ")}
+    for turn in range(-WARM_UP, options.steps):
+        for (name, case), taken in times.items():
+            seconds = programs[name].seconds(case)
+            if turn >= 0:
+                taken.append(seconds)
+        if turn >= 0 and (turn + 1) % 20 == 0:
+            alone = ", ".join(f"{case} {1e3 * statistics.median(times[case, case]):.1f} ms" for case in ("ours", "theirs"))
+            print(f"{turn + 1} of {options.steps} steps; alone: {alone}", flush=True)
+    for program in programs.values():
         program.close()
-    medians = {name: statistics.median(seconds) for name, seconds in times.items()}
-    for side in ("ours", "theirs"):
-        print(f"{options.steps} steps in turn with {'PyTorch' if side == 'ours' else 'fovea'}: {side} at "
-              f"{medians[f'{side} alone'] / medians[f'{side} beside']:.3f} of its own speed", flush=True)
+    for (name, case), taken in times.items():
+        if name != case:
+            ratio = statistics.median(times[case, case]) / statistics.median(taken)
+            print(f"{options.steps} steps in turn, imported in the order {name}: {case} at {ratio:.3f} of its speed alone", flush=True)
 
 
 def main():
@@ -139,22 +157,25 @@ def main():
     parser.add_argument("--pairs", type=int, default=10)
     parser.add_argument("--reps", type=int, default=7)
     parser.add_argument("--steps", type=int, default=200)
+    parser.add_argument("--only", choices=PARTS)
     parser.add_argument("--child", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
-        makers = {"step": lambda: {"step": ours_step()}, "theirs": lambda: {"theirs": theirs_step()}, "calls": calls,
-                  "both": lambda: {"step": ours_step(), "theirs": theirs_step()}}
-        return answer(makers[options.child]())
-    if options.build is None:
+        return answer({name: MAKERS[name]() for name in options.child.split(", ")} if options.child != "calls" else calls())
+    parts = (options.only,) if options.only else PARTS
+    if options.build is None and parts != ("alternate",):
         parser.error("the build's folder is missing")
-    compare_steps(options.build, options)
-    compare_calls(options.build, options)
-    try:
-        import torch  # noqa: F401
-    except ImportError:
-        print("SKIPPED: PyTorch is not installed, so nothing runs beside it")
-        return 0
-    compare_beside_torch(options)
+    if "step" in parts:
+        compare_steps(options.build, options)
+    if "calls" in parts:
+        compare_calls(options.build, options)
+    if "alternate" in parts:
+        try:
+            import torch  # noqa: F401
+        except ImportError:
+            print("SKIPPED: PyTorch is not installed, so nothing runs beside it")
+            return 0
+        compare_beside_torch(options)
     return 0
 
 

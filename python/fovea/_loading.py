@@ -1,7 +1,8 @@
 """Loads the extension module with its threads set to wait without spinning for long.
 
-libgomp reads GOMP_SPINCOUNT when it is loaded. Beside another busy library, PyTorch say, threads that spin displace
-those that have work. A value that the user has set stays.
+libgomp reads GOMP_SPINCOUNT when it is loaded. Beside another busy library, threads that spin displace those that
+have work. A value that the user has set stays. Where the other library's libgomp has the same name, the first one
+loaded serves both.
 """
 import os
 

@@ -1,6 +1,9 @@
 """Memory shared with numpy and PyTorch: values, strides, lifetimes, read-only arrays, ownership."""
 import gc
+import os
 import resource
+import subprocess
+import sys
 import unittest
 import weakref
 
@@ -153,6 +156,19 @@ class PyTorch(unittest.TestCase):
         ours = fovea.from_dlpack(LegacyArray(torch.arange(4.0)))
         self.assertEqual(ours.tolist(), [0, 1, 2, 3])
         self.assertTrue(torch.equal(torch.utils.dlpack.from_dlpack(ours.__dlpack__()), torch.arange(4.0)))
+
+    def test_both_compute_in_turn_whichever_is_imported_first(self):
+        for order in ("fovea, torch", "torch, fovea"):
+            done = subprocess.run([sys.executable, "-c", f"""
+import {order}
+ours, theirs = fovea.ones(100, 100, requires_grad=True), torch.ones(100, 100, requires_grad=True)
+for _ in range(200):
+    for x in (ours, theirs):
+        (x @ x).sum().backward()
+print(ours.grad[0, 0].item() == theirs.grad[0, 0].item() == 200 * 200)
+print(len({{line.split()[-1] for line in open("/proc/self/maps") if "libgomp" in line}}), "libgomp")
+"""], capture_output=True, text=True, timeout=600, env={**os.environ, "OMP_NUM_THREADS": "2"})
+            self.assertEqual(done.stdout, "True\n1 libgomp\n", done.stderr)
 
     def test_owners_are_freed_once_each(self):
         for _ in range(100):

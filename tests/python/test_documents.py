@@ -1,9 +1,12 @@
-"""The Python of README.md and docs/python.md runs; every public name has documentation."""
+"""The Python of README.md and docs/python.md runs; every public name and every op has documentation."""
 import contextlib
 import inspect
 import io
 import pathlib
 import re
+import shutil
+import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -50,6 +53,18 @@ class Documents(unittest.TestCase):
         text = fovea.ops.conv2d.__doc__
         for part in ("conv2d(x: ", "x [B, C, H, W]", "stride: ", "ops/conv.h"):
             self.assertIn(part, text)
+
+    def test_an_op_without_a_comment_fails_the_build(self):
+        with tempfile.TemporaryDirectory() as folder:
+            headers = pathlib.Path(folder) / "ops"
+            shutil.copytree(ROOT / "ops", headers, ignore=lambda where, names: [n for n in names if not n.endswith(".h")])
+            generate = [sys.executable, ROOT / "python/generate_ops.py", folder, pathlib.Path(folder) / "ops.cpp"]
+            subprocess.run(generate, check=True)
+            conv = headers / "conv.h"
+            conv.write_text(conv.read_text().replace("}  // namespace", "\nTensor undescribed(const Tensor& x);\n\n}  // namespace"))
+            done = subprocess.run(generate, capture_output=True, text=True)
+            self.assertEqual((done.returncode, done.stderr),
+                             (1, "error: ops/conv.h: undescribed has no documentation; write a /// comment\n"))
 
 
 if __name__ == "__main__":
