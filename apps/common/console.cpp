@@ -158,9 +158,10 @@ void Console::introduce(const ResolvedRun& run, Trainer& trainer) {
        << " parameters,\n          "
        << fixed_text(static_cast<double>(model.multiply_adds()) / 1e6, 1)
        << " M multiply-adds per image\n"
-       << introduction("data",
-                       concat(config.data.name, ", ", trainer.data().train->size(), " + ",
-                              trainer.data().test->size(), " images", classes_text(task_, trainer)))
+       << introduction(
+              "data",
+              concat(images_given_ ? "given" : config.data.name, ", ", trainer.data().train->size(),
+                     " + ", trainer.data().test->size(), " images", classes_text(task_, trainer)))
        << introduction("batch", batch_text(config, trainer)) << upload_text(config, trainer)
        << introduction("machine", machine_text(config, trainer.processes()));
   if (!cores_.empty()) text << introduction("cores", cores_ + " (by process)");
@@ -239,15 +240,19 @@ void Console::finish(const RunPaths& paths, const Progress& progress) {
                : "")
        << "  log         " << paths.log().string() << "\n\n"
        << "next steps\n";
-  for (const NextStep& step : task_.next_steps) text << text_of(step, folder);
+  if (!images_given_) {
+    for (const NextStep& step : task_.next_steps) text << text_of(step, folder);
+  }
   text << text_of({"curves in a browser", "tensorboard --logdir RUN"}, folder);
   print(without_last_newline(text.str()));
 }
 
 void Console::stopped(const RunPaths& paths, const Progress& progress) {
+  const std::string folder = paths.folder.string();
   print("stopped after step " + std::to_string(progress.step) + ", saved " +
-        paths.state().string() + "\nto continue:  " + program_call(program_) +
-        " --resume auto --output " + shell_word(paths.folder.string()));
+        paths.state().string() + "\nto continue:  " +
+        (images_given_ ? "the same call with resume=\"auto\", output=\"" + folder + "\""
+                       : program_call(program_) + " --resume auto --output " + shell_word(folder)));
 }
 
 }  // namespace fovea

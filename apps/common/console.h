@@ -40,6 +40,9 @@ class Console {
   Console(std::string program, const ConsoleText& text)
       : program_(std::move(program)), line_(text.write, text.redraws) {}
 
+  /// The images came with a call: no command reads them again, so that none is offered.
+  void set_images_given() { images_given_ = true; }
+
   void print(const std::string& text) { line_.print(text); }
   /// Prints settings, model and data before the first step.
   void introduce(const ResolvedRun& run, Trainer& trainer);
@@ -59,6 +62,7 @@ class Console {
   std::string program_, cores_;
   ProgressLine line_;
   TaskInfo task_;
+  bool images_given_ = false;
   std::int64_t epochs_ = 0;
   double seconds_ = 0, epoch_seconds_ = 0;  ///< of all epochs shown, and of the last one
 };

@@ -224,6 +224,7 @@ int run_process(const TrainingProgram& program, const Launch& launch, ResolvedRu
   run.notices.add_all(data_notices(config, data));
   Console console =
       call.text ? Console(program.name, *call.text) : Console(program.name, launch.cores);
+  if (call.images) console.set_images_given();
   const auto print_notices = [&] {
     for (const std::string& notice : run.notices.texts()) console.print(note_of(notice));
   };

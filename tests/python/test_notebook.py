@@ -73,12 +73,15 @@ class Notebook(unittest.TestCase):
         self.assertEqual([line for line in lines if line.startswith("row")], ["row 0", "row 1", "row 2"])
         self.assertEqual([line for line in lines if "[#" in line or "[." in line], [], "bars that are left over")
         self.assertEqual(sum("epoch" in line and "loss" in line for line in lines), 3, lines)
+        self.assertIn("data      given, 96 + 32 images, 3 classes", lines)
+        self.assertNotIn("fovea evaluate", text)  # which would look for files
         _, pictures = self.run_cell(DRAW)
         self.assertEqual([picture[:4] for picture in pictures], [b"\x89PNG"])
 
     def test_the_button_that_interrupts_saves_the_run_and_returns_it(self):
         text, _ = self.run_cell("run = train(epochs=1000, output='run'); print(run.finished, len(run.epochs['epoch']))",
                                 interrupt_at="row 1\n")
+        self.assertIn('to continue:  the same call with resume="auto", output="run"', text)
         finished, epochs = shown(text)[-2].split()
         self.assertEqual(finished, "False")
         self.assertTrue(2 <= int(epochs) < 1000)
