@@ -369,7 +369,7 @@ def error(ours, theirs):
     return float(np.abs(ours - theirs)[finite].max(initial=0)) / scale
 
 
-@unittest.skipIf(torch is None, "SKIPPED: PyTorch is not installed")
+@unittest.skipIf(torch is None, "SKIPPED: PyTorch or its expecttest is not installed")
 class OpInfos(unittest.TestCase):
     def test_values_and_gradients_of_all_samples(self):
         counts, unlike = collections.Counter(), collections.Counter()
