@@ -22,6 +22,7 @@ std::int64_t set_count(const PlaneSets& s) {
 /// Sums the planes' values [planes, n] within each set: [sets, n].
 Tensor sum_sets(const Tensor& values, const PlaneSets& s) {
   const std::int64_t n = values.numel() / std::max<std::int64_t>(1, s.planes());
+  if (set_count(s) == s.planes()) return values.alias({s.planes(), n}, {n, 1});
   const bool by_channel = s.groups == 0;
   const Shape planes = by_channel ? Shape{s.batch, s.channels, n}
                                   : Shape{s.batch * s.groups, s.channels / s.groups, n};
@@ -31,7 +32,7 @@ Tensor sum_sets(const Tensor& values, const PlaneSets& s) {
 }
 
 Tensor divided(const Tensor& x, const PlaneSets& sets) {
-  return map(Div{}, x, scalar(static_cast<double>(set_size(sets)), {DType::f64, x.device()}));
+  return map(DivScalar{static_cast<double>(set_size(sets))}, x);
 }
 
 /// The tensors that the op and its derivative read: x packed, statistics, weight and bias in acc.

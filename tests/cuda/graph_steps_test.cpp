@@ -16,6 +16,8 @@
 #include "tests/support/rotary_run.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/train/drawn_planes.h"
+#include "train/plan/memory_plan.h"
+#include "train/plan/plan.h"
 #include "train/tasks/stored_logits.h"
 
 using namespace fovea;
@@ -352,6 +354,40 @@ TEST_CASE("without the memory for a recording, a run goes on op by op") {
   CHECK(none.empty());
   REQUIRE(notices.size() == 1);
   CHECK(contains(notices[0], "steps run op by op from here on, not as a CUDA graph: memory: "));
+  CHECK(take_findings().empty());
+}
+
+/// The memory is between what steps op by op take and what those with a recording take. The
+/// evaluation after the epoch takes the recording's.
+TEST_CASE("--auto-batch shrinks a batch so far that a recording fits, and its steps are repeated") {
+  emulate::DeviceMemory& memory = emulate::DeviceMemory::instance();
+  const std::size_t limit = memory.limit;
+  TrainConfig config = block_config();
+  config.images.loader.batch_size = 32;
+  config.evaluation.batch_size = 2;
+  const Datasets data = images_for(config);
+  const auto planned = [&](bool graph) {
+    config.step.graph = graph;
+    return make_plan(config, data).memory.total(config.images.loader.batch_size);
+  };
+  const std::int64_t by_op = planned(false), recorded = planned(true);
+  REQUIRE(by_op < recorded);
+  const auto shrunk = [&](bool graph) {
+    TrainConfig fitted = config;
+    fitted.step.graph = graph;
+    fit_batch_size(fitted, data);
+    return fitted;
+  };
+  release_cached_memory(kCuda);
+  memory.limit -= memory.available(0) - static_cast<std::size_t>((by_op + recorded) / 2);
+  const TrainConfig whole = shrunk(false), parts = shrunk(true);
+  const Run repeated = run_of(parts, /*graph=*/true, data);
+  memory.limit = limit;
+  CHECK(whole.images.loader.batch_size == 32);
+  CHECK(parts.images.loader.batch_size == 16);
+  CHECK(parts.loop.grad_accum_steps == 2);
+  CHECK(repeated.graphs == 3);
+  CHECK(repeated == run_of(parts, /*graph=*/false, data));
   CHECK(take_findings().empty());
 }
 
