@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "engine/base/error.h"
+#include "engine/cuda/limits.h"
 #include "engine/cuda/runtime.h"
 #include "engine/kernel.h"
 
@@ -21,15 +22,11 @@ constexpr std::size_t kSharedWithoutAsking = std::size_t{48} << 10;
 void ask_for_shared_memory(const void* kernel, std::size_t bytes) {
   static std::mutex mutex;
   static std::map<std::pair<const void*, int>, std::size_t> asked;
-  const int device = current_device();
-  int most = 0;
   const std::lock_guard lock(mutex);
-  std::size_t& had = asked[{kernel, device}];
+  std::size_t& had = asked[{kernel, current_device()}];
   if (bytes <= had) return;
-  cuda_check(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device),
-             "cudaDeviceGetAttribute");
-  check(bytes <= static_cast<std::size_t>(most), running_op(), ": its kernel needs ", bytes,
-        " bytes of shared memory per block, this device has ", most);
+  check(bytes <= shared_memory_limit(), running_op(), ": its kernel needs ", bytes,
+        " bytes of shared memory per block, this device has ", shared_memory_limit());
   cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                   static_cast<int>(bytes)),
              "cudaFuncSetAttribute");
@@ -37,6 +34,14 @@ void ask_for_shared_memory(const void* kernel, std::size_t bytes) {
 }
 
 }  // namespace
+
+std::size_t shared_memory_limit() {
+  int most = 0;
+  cuda_check(
+      cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, current_device()),
+      "cudaDeviceGetAttribute");
+  return static_cast<std::size_t>(most);
+}
 
 void prepare_launch(const void* kernel, const LaunchShape& shape) {
   const unsigned threads = shape.block[0] * shape.block[1] * shape.block[2];

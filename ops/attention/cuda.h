@@ -1,6 +1,8 @@
 // Declarations of the CUDA attention kernels.
 #pragma once
 
+#include <cstddef>
+
 #include "engine/storage.h"
 #include "ops/attention/call.h"
 
@@ -25,8 +27,11 @@ struct TurnedInputs {
                                      const AttentionView& y, std::int64_t tokens, bool back);
 
 /// Whether the kernels on tensor cores (mma_*.cu) run the call: not in f64, on a GPU older than
-/// compute capability 8.0, or with more columns than their tiles have.
+/// compute capability 8.0, or with more columns than their tiles or its shared memory hold.
 [[nodiscard]] bool uses_tensor_cores(const AttentionCall& c);
+/// Shared memory of the two kernels that need the most.
+[[nodiscard]] std::size_t mma_dq_bytes(const AttentionCall& c);
+[[nodiscard]] std::size_t mma_dkv_bytes(const AttentionCall& c);
 void mma_attention_forward(const AttentionCall& c);
 /// Writes deltas [B, H, N], the sum(dy out) of each query, which the following read; and dq, if
 /// wanted.

@@ -23,6 +23,12 @@ struct HeadRows {
   __device__ acc_t<T> at(std::int64_t i, std::int64_t j) const {
     return i < rows && j < width ? static_cast<acc_t<T>>(data[i * row + j * column]) : acc_t<T>(0);
   }
+  [[nodiscard]] __device__ HeadRows from_column(std::int64_t first) const {
+    HeadRows rest = *this;
+    rest.data += first * column;
+    rest.width -= first;
+    return rest;
+  }
   /// Bytes of the largest aligned pieces that make up every row: 16, 4, or 0 if rows go element by
   /// element.
   __device__ int piece() const {

@@ -28,8 +28,10 @@ struct MmaDbias {
   using Warp = WarpRows<M, Width, 1>;
   using Own = typename Warp::Own;
   using Keys = RowTile<T, kKeys, Width>;
+  using Bias = BiasTile<Warp::kOwn, kKeys, /*OwnKeys=*/false>;
   using Scores = float[1][kKeys / 8][4];
-  static constexpr std::size_t kBytes = (2 * Own::kElements + 2 * Keys::kElements) * sizeof(T);
+  static constexpr std::size_t kBytes = (2 * Own::kElements + 2 * Keys::kElements) * sizeof(T) +
+                                        Bias::Rows::kElements * sizeof(float);
 
   /// Grid: x covers tiles of queries of each sum, y tiles of keys.
   __device__ static void run(const AttentionGradCall& g, const float* deltas,
@@ -42,6 +44,8 @@ struct MmaDbias {
     const Warp warp(c.queries - first_query);
     const Own own_q{dynamic_shared<T>()}, own_dy{own_q.data + Own::kElements};
     const Keys keys{own_dy.data + Own::kElements}, values{keys.data + Keys::kElements};
+    const Bias bias(c, values.data + Keys::kElements, 0);  // the same for all of the group
+    bias.fetch(c, group.image, group.head, first_query, first_key);
     Scores sums = {};
     for (std::int64_t i = group.first; i < group.end; ++i) {
       const std::int64_t image = group.image + i / g.share_heads;
@@ -59,20 +63,21 @@ struct MmaDbias {
       load_statistics(statistics, warp, HeadStatistics(c, deltas, image * c.heads + head),
                       first_query);
       Scores scores, ds;
-      const BiasTile</*OwnKeys=*/false> bias(c, image, head, first_query);
-      warp.score(scores, own_q, keys, c, bias, first_key, count);
+      warp.score(scores, own_q, keys, static_cast<float>(c.scale), bias, count);
       warp.multiply(ds, own_dy, values, count);
       differentiate<M>(scores, ds, count, [&](int s, int, int j) { return statistics[s][j / 2]; });
       for (int j = 0; j < kKeys / 2; ++j) sums[0][j / 4][j % 4] += ds[0][j / 4][j % 4];
     }
-    float* const to = static_cast<float*>(g.dbias.data) + group.sum * g.dbias_size;
-    for (int j = 0; j < kKeys / 2; ++j) {
-      const std::int64_t query = first_query + warp.row(0, j % 4 / 2);
-      const int column = j / 4 * 8 + fragment_column() + j % 2;
-      if (query < c.queries && column < count) {
-        to[query * g.dbias.row + first_key + column] = sums[0][j / 4][j % 4];
-      }
+    for (int i = 0; i < kKeys / 4; ++i) {  // in the place of the biases that the lane has read
+      const float* const pair = sums[0][i / 2] + i % 2 * 2;
+      store_pair(bias.rows.at(warp.row(0, i % 2), i / 2 * 8 + fragment_column()), pair[0], pair[1]);
     }
+    __syncwarp();
+    AttentionView to = g.dbias;
+    to.data = static_cast<float*>(to.data) + group.sum * g.dbias_size;
+    bias.rows.template write<kStrip>(
+        HeadRows<float>(to, 0, 0, c.queries, c.keys).from_column(first_key), first_query,
+        warp.first);
   }
 };
 

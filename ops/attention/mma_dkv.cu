@@ -13,6 +13,7 @@ struct MmaDkv {
   using Warp = WarpRows<M, Width, 1>;
   using Own = typename Warp::Own;
   using Streamed = RowTile<T, kStreamed, Width>;
+  using Bias = BiasTile<kStreamed, Warp::kOwn, /*OwnKeys=*/true>;
   using Scores = float[1][kStreamed / 8][4];
   using Sums = float[1][Width / 8][4];
   static constexpr std::size_t kTileBytes =
@@ -20,6 +21,8 @@ struct MmaDkv {
   static constexpr int kBlocks = Width > (sizeof(T) == 2 ? 64 : 32) ? 2 : 3;  ///< as kBlocksOf
   static constexpr int kStatistics = 3 * kStreamed;  ///< maxima, scales and deltas of a tile
   static constexpr std::size_t kBytes = kTileBytes + 2 * kStatistics * sizeof(float);
+  /// Shared memory of a block.
+  static std::size_t bytes(const AttentionCall& c) { return kBytes + Bias::bytes(c, 2); }
 
   __device__ static void run(const AttentionGradCall& g, const float* deltas) {
     const AttentionCall& c = g.forward;
@@ -29,7 +32,6 @@ struct MmaDkv {
     const HeadRows<T> v(c.v, at.image, at.head, c.keys, c.value_width);
     const HeadRows<T> dy(g.dy, at.image, at.head, c.queries, c.value_width);
     const HeadStatistics statistics(c, deltas, at.pair);
-    const BiasTile</*OwnKeys=*/true> bias(c, at.image, at.head, at.first);
     const Warp warp(c.keys - at.first);
     const Own own_k{dynamic_shared<T>()}, own_v{own_k.data + Own::kElements};
     const Streamed first_queries{own_v.data + Own::kElements};
@@ -38,19 +40,23 @@ struct MmaDkv {
     };
     const auto dys = [&](int buffer) { return queries(buffer + 2); };
     float* const first_statistics = reinterpret_cast<float*>(queries(4).data);
+    const auto biases = [&](int buffer) {
+      return Bias(c, first_statistics + 2 * kStatistics, buffer);
+    };
 
     Sums dk = {}, dv = {};
     const auto fetch = [&](int tile, int buffer) {
       const std::int64_t first = std::int64_t{kStreamed} * tile;
       queries(buffer).fetch(q, first);
       dys(buffer).fetch(dy, first);
+      biases(buffer).fetch(c, at.image, at.head, first, at.first);
       fetch_statistics(first_statistics + buffer * kStatistics, statistics, first);
     };
     const auto use = [&](int tile, int buffer) {
       if (warp.strips == 0) return;
       const int count = rows_of_tile<kStreamed>(c.queries, tile);
       Scores p, ds;
-      warp.score(p, own_k, queries(buffer), c, bias, std::int64_t{kStreamed} * tile, count);
+      warp.score(p, own_k, queries(buffer), static_cast<float>(c.scale), biases(buffer), count);
       warp.multiply(ds, own_v, dys(buffer), count);
       const float* const of_tile = first_statistics + buffer * kStatistics + fragment_column();
       differentiate<M>(p, ds, count, [&](int, int n, int i) {
@@ -96,6 +102,14 @@ __launch_bounds__(kMmaThreads, MmaDkv<M, Width>::kBlocks) __global__
   if constexpr (fovea::cuda::kHasTensorCores) MmaDkv<M, Width>::run(g, deltas);
 }
 
+std::size_t mma_dkv_bytes(const AttentionCall& c) {
+  std::size_t bytes = 0;
+  dispatch_mma(c, [&](auto product, auto columns) {
+    bytes = MmaDkv<decltype(product), decltype(columns)::value>::bytes(c);
+  });
+  return bytes;
+}
+
 void mma_attention_dkv(const AttentionGradCall& g, const float* deltas) {
   const AttentionCall& c = g.forward;
   dispatch_mma(c, [&](auto product, auto columns) {
@@ -103,7 +117,7 @@ void mma_attention_dkv(const AttentionGradCall& g, const float* deltas) {
     constexpr int kWidth = decltype(columns)::value;
     using Dkv = MmaDkv<M, kWidth>;
     launch(current_stream(), mma_dkv_kernel<M, kWidth>, blocks_of_heads(c, c.keys, Dkv::Warp::kOwn),
-           kMmaThreads, Dkv::kBytes, g, deltas);
+           kMmaThreads, Dkv::bytes(c), g, deltas);
   });
 }
 

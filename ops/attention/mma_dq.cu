@@ -11,8 +11,11 @@ struct MmaDq {
   using Warp = WarpRows<M, Width, kStrips>;
   using Own = typename Warp::Own;
   using Streamed = RowTile<T, kStreamed, Width>;
+  using Bias = BiasTile<Warp::kOwn, kStreamed, /*OwnKeys=*/false>;
   using Scores = float[kStrips][kStreamed / 8][4];
   static constexpr std::size_t kBytes = (2 * Own::kElements + 4 * Streamed::kElements) * sizeof(T);
+  /// Shared memory of a block.
+  static std::size_t bytes(const AttentionCall& c) { return kBytes + Bias::bytes(c, 2); }
 
   __device__ static void run(const AttentionGradCall& g, float* deltas) {
     const AttentionCall& c = g.forward;
@@ -21,7 +24,6 @@ struct MmaDq {
     const HeadRows<T> k(c.k, at.image, at.head, c.keys, c.width);
     const HeadRows<T> v(c.v, at.image, at.head, c.keys, c.value_width);
     const HeadRows<T> dy(g.dy, at.image, at.head, c.queries, c.value_width);
-    const BiasTile</*OwnKeys=*/false> bias(c, at.image, at.head, at.first);
     const Warp warp(c.queries - at.first);
     const Own own{dynamic_shared<T>()}, own_dy{own.data + Own::kElements};
     const Streamed first_keys{own_dy.data + Own::kElements};
@@ -29,6 +31,7 @@ struct MmaDq {
       return Streamed{first_keys.data + buffer * Streamed::kElements};
     };
     const auto values = [&](int buffer) { return keys(buffer + 2); };
+    const auto biases = [&](int buffer) { return Bias(c, keys(4).data, buffer); };
 
     const HeadRows<T> out(c.out, at.image, at.head, c.queries, c.value_width);
     own.fetch(out, at.first);
@@ -40,14 +43,16 @@ struct MmaDq {
 
     float sums[kStrips][Width / 8][4] = {};
     const auto fetch = [&](int tile, int buffer) {
-      keys(buffer).fetch(k, std::int64_t{kStreamed} * tile);
-      values(buffer).fetch(v, std::int64_t{kStreamed} * tile);
+      const std::int64_t first = std::int64_t{kStreamed} * tile;
+      keys(buffer).fetch(k, first);
+      values(buffer).fetch(v, first);
+      biases(buffer).fetch(c, at.image, at.head, at.first, first);
     };
     const auto use = [&](int tile, int buffer) {
       if (warp.strips == 0) return;
       const int count = rows_of_tile<kStreamed>(c.keys, tile);
       Scores scores, ds;
-      warp.score(scores, own, keys(buffer), c, bias, std::int64_t{kStreamed} * tile, count);
+      warp.score(scores, own, keys(buffer), static_cast<float>(c.scale), biases(buffer), count);
       warp.multiply(ds, own_dy, values(buffer), count);
       differentiate<M>(scores, ds, count, [&](int s, int, int i) { return statistics[s][i / 2]; });
       warp.weigh(sums, ds, keys(buffer), count);
@@ -97,6 +102,14 @@ __launch_bounds__(kMmaThreads, kBlocksOf<typename M::T, Width>) __global__
   if constexpr (fovea::cuda::kHasTensorCores) MmaDq<M, Width>::run(g, deltas);
 }
 
+std::size_t mma_dq_bytes(const AttentionCall& c) {
+  std::size_t bytes = 0;
+  dispatch_mma(c, [&](auto product, auto columns) {
+    bytes = MmaDq<decltype(product), decltype(columns)::value>::bytes(c);
+  });
+  return bytes;
+}
+
 void mma_attention_dq(const AttentionGradCall& g, float* deltas) {
   const AttentionCall& c = g.forward;
   dispatch_mma(c, [&](auto product, auto columns) {
@@ -104,7 +117,7 @@ void mma_attention_dq(const AttentionGradCall& g, float* deltas) {
     constexpr int kWidth = decltype(columns)::value;
     using Dq = MmaDq<M, kWidth>;
     launch(current_stream(), mma_dq_kernel<M, kWidth>,
-           blocks_of_heads(c, c.queries, Dq::Warp::kOwn), kMmaThreads, Dq::kBytes, g, deltas);
+           blocks_of_heads(c, c.queries, Dq::Warp::kOwn), kMmaThreads, Dq::bytes(c), g, deltas);
   });
 }
 

@@ -1,5 +1,6 @@
 // Attention on tensor cores: a block walks along the keys with its own queries and rescales its
 // sums when the maximum rises.
+#include "engine/cuda/limits.h"
 #include "engine/cuda/runtime.h"
 #include "ops/attention/cuda.h"
 #include "ops/attention/mma_tile.cuh"
@@ -62,6 +63,7 @@ struct MmaForward {
   using Warp = WarpRows<M, Width, kStrips>;
   using Own = typename Warp::Own;
   using Streamed = RowTile<T, kStreamed, Width>;
+  using Bias = BiasTile<Warp::kOwn, kStreamed, /*OwnKeys=*/false>;
   using Scores = float[kStrips][kStreamed / 8][4];
   static constexpr std::size_t kBytes = (Own::kElements + 4 * Streamed::kElements) * sizeof(T);
 
@@ -70,25 +72,27 @@ struct MmaForward {
     const HeadRows<T> q(c.q, at.image, at.head, c.queries, c.width);
     const HeadRows<T> k(c.k, at.image, at.head, c.keys, c.width);
     const HeadRows<T> v(c.v, at.image, at.head, c.keys, c.value_width);
-    const BiasTile</*OwnKeys=*/false> bias(c, at.image, at.head, at.first);
     const Own own{dynamic_shared<T>()};
     const auto keys = [&](int buffer) {
       return Streamed{own.data + Own::kElements + buffer * Streamed::kElements};
     };
     const auto values = [&](int buffer) { return keys(buffer + 2); };
+    const auto biases = [&](int buffer) { return Bias(c, keys(4).data, buffer); };
     const Warp warp(c.queries - at.first);
     OnlineSoftmax<M, kStrips> softmax;
     float sums[kStrips][Width / 8][4] = {};
     const auto fetch = [&](int tile, int buffer) {
-      keys(buffer).fetch(k, std::int64_t{kStreamed} * tile);
-      values(buffer).fetch(v, std::int64_t{kStreamed} * tile);
+      const std::int64_t first = std::int64_t{kStreamed} * tile;
+      keys(buffer).fetch(k, first);
+      values(buffer).fetch(v, first);
+      biases(buffer).fetch(c, at.image, at.head, at.first, first);
     };
     const auto use = [&](int tile, int buffer) {
       if (warp.strips == 0) return;
       const int count = rows_of_tile<kStreamed>(c.keys, tile);
       Scores scores;
       float correction[kStrips][2];
-      warp.score(scores, own, keys(buffer), c, bias, std::int64_t{kStreamed} * tile, count);
+      warp.score(scores, own, keys(buffer), static_cast<float>(c.scale), biases(buffer), count);
       if (count < kStreamed) mask(scores, count);
       softmax.update(scores, correction);
       rescale(sums, correction);
@@ -140,8 +144,12 @@ __launch_bounds__(kMmaThreads, kBlocksOf<typename M::T, Width>) __global__
 }
 
 bool uses_tensor_cores(const AttentionCall& c) {
-  const bool fits = c.dtype != DType::f64 && c.width <= kMmaColumns && c.value_width <= kMmaColumns;
-  return fits && c.keys > 0 && fovea::cuda::compute_capability(fovea::cuda::current_device()) >= 80;
+  const bool has_kernels =
+      c.dtype != DType::f64 && c.width <= kMmaColumns && c.value_width <= kMmaColumns;
+  if (!has_kernels || c.keys == 0) return false;
+  if (fovea::cuda::compute_capability(fovea::cuda::current_device()) < 80) return false;
+  const std::size_t limit = fovea::cuda::shared_memory_limit();
+  return mma_dq_bytes(c) <= limit && mma_dkv_bytes(c) <= limit;
 }
 
 void mma_attention_forward(const AttentionCall& c) {
@@ -150,7 +158,8 @@ void mma_attention_forward(const AttentionCall& c) {
     constexpr int kWidth = decltype(columns)::value;
     using Forward = MmaForward<M, kWidth>;
     launch(current_stream(), mma_attention_kernel<M, kWidth>,
-           blocks_of_heads(c, c.queries, Forward::Warp::kOwn), kMmaThreads, Forward::kBytes, c);
+           blocks_of_heads(c, c.queries, Forward::Warp::kOwn), kMmaThreads,
+           Forward::kBytes + Forward::Bias::bytes(c, 2), c);
   });
 }
 

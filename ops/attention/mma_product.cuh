@@ -30,6 +30,19 @@ __device__ inline int lane() { return static_cast<int>(threadIdx.x) % kWarp; }
 __device__ inline int fragment_row() { return lane() / 4; }
 __device__ inline int fragment_column() { return lane() % 4 * 2; }
 
+/// Access two floats side by side, at a fragment's place in shared memory. Lanes of odd rows start
+/// with the second one, since the first is in a bank of the row before.
+__device__ inline void store_pair(float* to, float first, float second) {
+  const int odd = fragment_row() % 2;
+  to[odd] = odd != 0 ? second : first;
+  to[1 - odd] = odd != 0 ? first : second;
+}
+__device__ inline Pack<float, 2> load_pair(const float* from) {
+  const int odd = fragment_row() % 2;
+  const float a = from[odd], b = from[1 - odd];
+  return {{odd != 0 ? b : a, odd != 0 ? a : b}};
+}
+
 /// Products of bf16 with f32 sums.
 struct Bf16Product {
   using T = bf16;
@@ -146,12 +159,7 @@ struct Tf32Product {
     columns[0] = right(row[0], row[pitch]);
     columns[1] = right(row[8], row[pitch + 8]);
   }
-  /// Lanes of odd rows start with the second sum, since the first is in a bank of the row before.
-  __device__ static void store(T* to, float first, float second) {
-    const int odd = fragment_row() % 2;
-    to[odd] = odd != 0 ? second : first;
-    to[1 - odd] = odd != 0 ? first : second;
-  }
+  __device__ static void store(T* to, float first, float second) { store_pair(to, first, second); }
 
   __device__ static float exp(float score, float maximum) { return exponential(score - maximum); }
 };

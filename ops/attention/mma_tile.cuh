@@ -46,6 +46,24 @@ struct RowTile {
     }
   }
 
+  /// Writes `Count` rows from `first` on to the rows of x, where those exist, by one warp. The
+  /// tile's row 0 is x's row `begin`.
+  template <int Count>
+  __device__ void write(const HeadRows<T>& x, std::int64_t begin, int first) const {
+    const bool in_packs = x.piece() == 16;
+    for (int i = lane(); i < Count * kChunks; i += kWarp) {
+      const int row = first + row_of(i), column = column_of(i);
+      const auto pack = load_pack(at(row, column));
+      if (begin + row >= x.rows) continue;
+      T* const to = const_cast<T*>(x.data) + (begin + row) * x.row + column * x.column;
+      if (in_packs && column + kChunk <= x.width) {
+        store_pack(to, pack);
+        continue;
+      }
+      for (int j = 0; j < kChunk && column + j < x.width; ++j) to[j * x.column] = pack.v[j];
+    }
+  }
+
  private:
   /// In one piece of 16 bytes, four of 4 bytes, or element by element. Each lane starts its pieces
   /// at another bank than the lanes at other columns.
@@ -91,32 +109,32 @@ __device__ void stream(int tiles, const Fetch& fetch, const Use& use) {
   }
 }
 
-/// The bias of one image and head, with own rows and streamed columns; data null: none. Own rows
-/// are queries, or keys.
-template <bool OwnKeys>
+/// The biases of a tile of scores in shared memory, a row for each query; either the queries or the
+/// keys are a block's own rows.
+template <int Queries, int Keys, bool OwnKeys>
 struct BiasTile {
-  const float* data = nullptr;  ///< at the block's first row
-  std::int64_t own, other;      ///< distance of rows, and of columns
-  std::int64_t rows;            ///< rows from there on that exist
-  bool has_pairs = false;       ///< two columns from an even one on lie together, aligned
+  using Rows = RowTile<float, Queries, Keys>;
+  Rows rows;  ///< data null: no bias
 
-  /// For own rows from `first` on.
-  __device__ BiasTile(const AttentionCall& c, std::int64_t image, std::int64_t head,
-                      std::int64_t first)
-      : own(OwnKeys ? c.bias.column : c.bias.row),
-        other(OwnKeys ? c.bias.row : c.bias.column),
-        rows((OwnKeys ? c.keys : c.queries) - first) {
-    if (c.bias.data == nullptr) return;
-    data = static_cast<const float*>(c.bias.data) + image * c.bias.batch + head * c.bias.head +
-           first * own;
-    has_pairs = other == 1 && own % 2 == 0 && reinterpret_cast<std::uintptr_t>(data) % 8 == 0;
+  /// The bytes of `tiles` such tiles, if the call has a bias.
+  static std::size_t bytes(const AttentionCall& c, int tiles) {
+    return c.bias.data == nullptr ? 0 : tiles * Rows::kElements * sizeof(float);
   }
-  /// The columns 0 and 1 from `from` on, of which the first `count` exist; zeros behind.
-  __device__ Pack<float, 2> pair(const float* from, int count) const {
-    if constexpr (!OwnKeys) {  // keys lie together, queries do not
-      if (has_pairs && count > 1) return load_pack<8>(from);
-    }
-    return {{count > 0 ? from[0] : 0, count > 1 ? from[other] : 0}};
+  /// One of them; `first` is the place of tile 0.
+  __device__ BiasTile(const AttentionCall& c, void* first, int tile)
+      : rows{c.bias.data == nullptr ? nullptr
+                                    : static_cast<float*>(first) + tile * Rows::kElements} {}
+
+  /// Starts the copy of a head's biases from this query and key on, by all threads of the block.
+  __device__ void fetch(const AttentionCall& c, std::int64_t image, std::int64_t head,
+                        std::int64_t query, std::int64_t key) const {
+    if (rows.data == nullptr) return;
+    rows.fetch(HeadRows<float>(c.bias, image, head, c.queries, c.keys).from_column(key), query);
+  }
+  /// The biases of the streamed rows `other` and the one after it.
+  __device__ Pack<float, 2> pair(int own, int other) const {
+    if constexpr (OwnKeys) return {{*rows.at(other, own), *rows.at(other + 1, own)}};
+    return load_pair(rows.at(own, other));
   }
 };
 
@@ -218,14 +236,24 @@ struct WarpRows {
     }
   }
 
-  /// scores = own rows times the first `count` rows of the other tile, which starts at row `begin`,
-  /// with the call's scale and bias.
-  template <int Tiles, bool OwnKeys>
+  /// scores = own rows times the first `count` rows of the other tile, with this scale and bias.
+  template <int Tiles, class Bias>
   __device__ void score(float (&scores)[Strips][Tiles][4], const Own& own,
-                        const Streamed<8 * Tiles>& other, const AttentionCall& c,
-                        const BiasTile<OwnKeys>& bias, std::int64_t begin, int count) const {
+                        const Streamed<8 * Tiles>& other, float scale, const Bias& bias,
+                        int count) const {
     multiply(scores, own, other, count);
-    finish_scores(scores, static_cast<float>(c.scale), bias, begin, count);
+    for (int s = 0; s < Strips; ++s) {
+      for (int i = 0; i < 4 * Tiles; ++i) scores[s][i / 4][i % 4] *= scale;
+    }
+    if (bias.rows.data == nullptr) return;
+    for (int s = 0; s < Strips; ++s) {
+      for (int i = 0; i < 2 * Tiles; ++i) {
+        const int half = i % 2;
+        const Pack<float, 2> pair = bias.pair(row(s, half), i / 2 * 8 + fragment_column());
+        scores[s][i / 2][2 * half] += pair.v[0];
+        scores[s][i / 2][2 * half + 1] += pair.v[1];
+      }
+    }
   }
 
   /// Writes factor times the sums of the rows that exist, from the block's first row of `to` on,
@@ -242,42 +270,7 @@ struct WarpRows {
       }
     }
     __syncwarp();
-    const bool in_packs = to.piece() == 16;
-    for (int i = lane(); i < Strips * kStrip * Own::kChunks; i += kWarp) {
-      const int own = first + Own::row_of(i), column = Own::column_of(i);
-      const auto pack = load_pack(tile.at(own, column));
-      if (block_first + own >= to.rows) continue;
-      T* const at = const_cast<T*>(to.data) + (block_first + own) * to.row + column * to.column;
-      if (in_packs && column + Own::kChunk <= to.width) {
-        store_pack(at, pack);
-        continue;
-      }
-      for (int j = 0; j < Own::kChunk && column + j < to.width; ++j) at[j * to.column] = pack.v[j];
-    }
-  }
-
- private:
-  /// scores = products scale + bias, for `count` columns from `begin` on.
-  template <int Tiles, bool OwnKeys>
-  __device__ void finish_scores(float (&scores)[Strips][Tiles][4], float scale,
-                                const BiasTile<OwnKeys>& bias, std::int64_t begin,
-                                int count) const {
-    for (int s = 0; s < Strips; ++s) {
-      for (int i = 0; i < 4 * Tiles; ++i) scores[s][i / 4][i % 4] *= scale;
-    }
-    if (bias.data == nullptr) return;
-    for (int s = 0; s < Strips; ++s) {
-      if (s >= strips) continue;
-      for (int half = 0; half < 2; ++half) {
-        const std::int64_t own = row(s, half) < bias.rows ? row(s, half) : bias.rows - 1;
-        const float* from = bias.data + own * bias.own + (begin + fragment_column()) * bias.other;
-        for (int n = 0; n < Tiles; ++n, from += 8 * bias.other) {
-          const Pack<float, 2> pair = bias.pair(from, count - 8 * n - fragment_column());
-          scores[s][n][2 * half] += pair.v[0];
-          scores[s][n][2 * half + 1] += pair.v[1];
-        }
-      }
-    }
+    tile.template write<Strips * kStrip>(to, block_first, first);
   }
 };
 

@@ -178,12 +178,11 @@ TEST_CASE("TF32 is used for f32 where it is allowed, and is within its 10 bits")
 }
 
 TEST_CASE("tensor cores run what they can, and plain kernels the rest") {
-  const auto ran = [](DType dtype, std::int64_t width) {
+  const auto ran = [](DType dtype, std::int64_t width, bool has_bias = false) {
     emulate::Machine::instance().kernels.clear();
-    differentiate(
-        attend,
-        {drawn({1, 1, 3, width}, 1), drawn({1, 1, 3, width}, 2), drawn({1, 1, 3, width}, 3)},
-        {dtype, kCuda});
+    Tensors inputs = drawn_all({{1, 1, 3, width}, {1, 1, 3, width}, {1, 1, 3, width}});
+    if (has_bias) inputs.push_back(drawn({1, 3, 3}, 4));
+    differentiate(attend, inputs, {dtype, kCuda});
     cuda::Stream::current(0).synchronize();
     std::string names;
     for (const std::string& name : kernels_run()) names += name;
@@ -193,6 +192,12 @@ TEST_CASE("tensor cores run what they can, and plain kernels the rest") {
   CHECK(ran(DType::bf16, 1));
   CHECK_FALSE(ran(DType::f64, 16));
   CHECK_FALSE(ran(DType::f32, 129));
+  CHECK(ran(DType::f32, 128, /*has_bias=*/true));
+  emulate::Machine::instance().compute_capability = 89;  // with less shared memory
+  CHECK(ran(DType::f32, 80));
+  CHECK_FALSE(ran(DType::f32, 80, /*has_bias=*/true));
+  CHECK_FALSE(ran(DType::f32, 96));
+  CHECK(ran(DType::bf16, 128));
   emulate::Machine::instance().compute_capability = 75;
   CHECK_FALSE(ran(DType::f32, 16));
   CHECK_FALSE(ran(DType::bf16, 16));

@@ -66,7 +66,13 @@ std::map<std::pair<const void*, int>, std::size_t>& shared_limits() {
   return limits;
 }
 constexpr std::size_t kSharedWithoutAsking = std::size_t{48} << 10;
-constexpr std::size_t kSharedWithAsking = std::size_t{163} << 10;  // sm_80; sm_90 has more
+/// Technical specifications in the CUDA C++ Programming Guide. From sm_90 on more than this.
+std::size_t shared_with_asking() {
+  const int capability = Machine::instance().compute_capability;
+  if (capability < 80) return std::size_t{64} << 10;
+  const bool has_least = capability == 86 || capability == 89 || capability == 120;
+  return std::size_t{has_least ? 99u : 163u} << 10;
+}
 
 }  // namespace
 
@@ -122,7 +128,7 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
       *value = Machine::instance().compute_capability % 10;
       break;
     case cudaDevAttrMaxSharedMemoryPerBlockOptin:
-      *value = static_cast<int>(kSharedWithAsking);
+      *value = static_cast<int>(shared_with_asking());
       break;
     default:
       return result(cudaErrorInvalidValue);
@@ -391,7 +397,7 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
 
 cudaError_t cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute, int value) {
   const std::lock_guard lock(Queues::instance().mutex);
-  if (value < 0 || static_cast<std::size_t>(value) > kSharedWithAsking) {
+  if (value < 0 || static_cast<std::size_t>(value) > shared_with_asking()) {
     return result(cudaErrorInvalidValue);
   }
   shared_limits()[{kernel, current_device}] = static_cast<std::size_t>(value);
