@@ -36,6 +36,9 @@ void store_pack(T* to, const Pack<T>& pack) {
   emulate::store(to, &pack, sizeof pack);
 }
 
+/// Before a loop that is to stay one, where the registers of several rounds would not suffice.
+#define FOVEA_ROLLED
+
 /// A large parameter of a kernel, which all threads share.
 template <class T>
 class SharedParameter {
@@ -60,7 +63,9 @@ struct Kept<SharedParameter<T>> {
 #else
 namespace fovea::cuda {
 
-/// Copies 16 bytes or, if so said, 8, to which `from` and `to` are aligned.
+#define FOVEA_ROLLED _Pragma("unroll 1")
+
+/// Copies 16 bytes or, if so said, 8 or 4, to which `from` and `to` are aligned.
 template <int Bytes = 16, class T>
 __device__ Pack<T, Bytes / sizeof(T)> load_pack(const T* from) {
   return *reinterpret_cast<const Pack<T, Bytes / sizeof(T)>*>(from);

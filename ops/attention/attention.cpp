@@ -139,9 +139,8 @@ Tensor differentiate(const Saved& saved, const Tensor& dy, const Wanted& wanted)
 }
 
 /// For the sums of the rows of dx [B, N, columns] that a derivative writes with them, [B, runs,
-/// columns]. Undefined where it does not, and where dx is turned afterwards.
+/// columns]. Undefined where it does not.
 Tensor make_row_sums(const Saved& saved, const Tensor& dx) {
-  if (saved.terms.rotation.defined()) return {};
   const AttentionCall call = make_call(saved.in, saved.terms, saved.out);
   const auto sums_rows = kernels(dx.device()).attention.sums_rows;
   if (!sums_late(dx.device()) || sums_rows == nullptr || dx.numel() == 0 || !sums_rows(call)) {

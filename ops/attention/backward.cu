@@ -15,15 +15,16 @@ struct HeadGrad {
   using A = acc_t<T>;
   const AttentionCall& c;
   std::int64_t image, head;
-  HeadRows<T> q, k, v, dy;
+  TurnedRows<T> q, k;
+  HeadRows<T> v, dy;
   const A *maximum, *scale, *delta;
 
   __device__ HeadGrad(const AttentionGradCall& g, const A* deltas, std::int64_t i, std::int64_t h)
       : c(g.forward),
         image(i),
         head(h),
-        q(c.q, i, h, c.queries, c.width),
-        k(c.k, i, h, c.keys, c.width),
+        q(c.rotation, c.q, i, h, c.queries, c.width),
+        k(c.rotation, c.k, i, h, c.keys, c.width),
         v(c.v, i, h, c.keys, c.value_width),
         dy(g.dy, i, h, c.queries, c.value_width) {
     const std::int64_t first = (i * c.heads + h) * c.queries;
@@ -184,6 +185,19 @@ __global__ void attention_dbias_kernel(AttentionGradCall g, const acc_t<T>* delt
   if (repeats_keys ? tiles.lane == 0 : key < c.keys) to[key * g.dbias.column] = total;
 }
 
+/// Turns the gradient of q or k back, in place.
+void turn_back(const AttentionCall& c, const AttentionView& gradient, std::int64_t tokens) {
+  if (c.rotation.cosines == nullptr || gradient.data == nullptr) return;
+  rotate({.dtype = c.dtype,
+          .batch = c.batch,
+          .heads = c.heads,
+          .tokens = tokens,
+          .rotation = c.rotation,
+          .back = true,
+          .x = gradient,
+          .y = gradient});
+}
+
 /// Where its results are wanted, the part of the derivative with respect to q, k and v.
 template <class T>
 void run_plain(const AttentionGradCall& g, acc_t<T>* delta) {
@@ -203,6 +217,8 @@ void run_plain(const AttentionGradCall& g, acc_t<T>* delta) {
   if ((g.dk.data != nullptr || g.dv.data != nullptr) && of_keys.x > 0) {
     launch(current_stream(), attention_dkv_kernel<T>, of_keys, kRowBlock, kBytes, g, delta);
   }
+  turn_back(c, g.dq, c.queries);
+  turn_back(c, g.dk, c.keys);
 }
 
 template <class T>
@@ -217,8 +233,7 @@ void run_plain_dbias(const AttentionGradCall& g, const acc_t<T>* delta) {
          delta, query_tiles);
 }
 
-/// The derivative of attention on q and k as they are.
-void differentiate(const AttentionGradCall& g) {
+void attention_backward(const AttentionGradCall& g) {
   const AttentionCall& c = g.forward;
   const std::int64_t rows = c.batch * c.heads * c.queries;
   const Storage memory = fovea::cuda::temporary(rows, acc_dtype(c.dtype));
@@ -238,21 +253,6 @@ void differentiate(const AttentionGradCall& g) {
   dispatch_float(c.dtype, [&](auto tag) {
     run_plain_dbias<decltype(tag)>(g, reinterpret_cast<acc_t<decltype(tag)>*>(memory.data()));
   });
-}
-
-/// Turns the gradient of q or k back, in place.
-void turn_back(const AttentionCall& c, const AttentionView& gradient, std::int64_t tokens) {
-  if (c.rotation.cosines != nullptr && gradient.data != nullptr)
-    rotate(rotation_of(c, gradient, gradient, tokens, true));
-}
-
-void attention_backward(const AttentionGradCall& given) {
-  const TurnedInputs turned(given.forward);
-  AttentionGradCall g = given;
-  g.forward = turned.call;
-  differentiate(g);
-  turn_back(given.forward, g.dq, g.forward.queries);
-  turn_back(given.forward, g.dk, g.forward.keys);
 }
 
 }  // namespace fovea::ops::cuda

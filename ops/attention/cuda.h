@@ -3,7 +3,6 @@
 
 #include <cstddef>
 
-#include "engine/storage.h"
 #include "ops/attention/call.h"
 
 namespace fovea::ops::cuda {
@@ -15,19 +14,9 @@ void rotation_grad(const RotationGradCall& c);
 void rotary_table(const RotaryTableCall& c);
 void rotary_table_grad(const RotaryTableGradCall& c);
 
-/// A call with its q and k turned, in memory of its own; the call itself if nothing turns.
-struct TurnedInputs {
-  explicit TurnedInputs(const AttentionCall& c);
-
-  AttentionCall call;
-  Storage q, k;
-};
-/// The rotation of q or k, or of their gradients, of a call.
-[[nodiscard]] RotateCall rotation_of(const AttentionCall& c, const AttentionView& x,
-                                     const AttentionView& y, std::int64_t tokens, bool back);
-
 /// Whether the kernels on tensor cores (mma_*.cu) run the call: not in f64, on a GPU older than
-/// compute capability 8.0, or with more columns than their tiles or its shared memory hold.
+/// compute capability 8.0, or with more columns than their tiles or its shared memory hold; nor
+/// with halves of an odd number of columns to turn.
 [[nodiscard]] bool uses_tensor_cores(const AttentionCall& c);
 /// Shared memory of the two kernels that need the most.
 [[nodiscard]] std::size_t mma_dq_bytes(const AttentionCall& c);

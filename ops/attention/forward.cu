@@ -12,8 +12,8 @@ __global__ void attention_kernel(AttentionCall c) {
   using A = acc_t<T>;
   constexpr A kNothing = -static_cast<A>(INFINITY);
   const BlockOfTile at(c, c.queries);
-  const HeadRows<T> q(c.q, at.image, at.head, c.queries, c.width);
-  const HeadRows<T> k(c.k, at.image, at.head, c.keys, c.width);
+  const TurnedRows<T> q(c.rotation, c.q, at.image, at.head, c.queries, c.width);
+  const TurnedRows<T> k(c.rotation, c.k, at.image, at.head, c.keys, c.width);
   const HeadRows<T> v(c.v, at.image, at.head, c.keys, c.value_width);
   const Tiles<A> tiles;
   A maximum[kOwn], total[kOwn], sums[kOwn][2] = {};
@@ -58,11 +58,9 @@ __global__ void attention_kernel(AttentionCall c) {
   tiles.write(sums, scale, out, at.first, at.column);
 }
 
-void attention_forward(const AttentionCall& given) {
-  const dim3 grid = grid_of_tiles(given, given.queries, given.value_width);
+void attention_forward(const AttentionCall& c) {
+  const dim3 grid = grid_of_tiles(c, c.queries, c.value_width);
   if (grid.x == 0) return;
-  const TurnedInputs turned(given);
-  const AttentionCall& c = turned.call;
   if (uses_tensor_cores(c)) return mma_attention_forward(c);
   dispatch_float(c.dtype, [&](auto tag) {
     using T = decltype(tag);

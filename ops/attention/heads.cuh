@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ops/attention/call.h"
+#include "ops/attention/turn.h"
 #include "ops/common/cuda/block_reduce.cuh"
 
 namespace fovea::ops::cuda {
@@ -36,6 +37,34 @@ struct HeadRows {
     const auto bits = reinterpret_cast<std::uintptr_t>(data) |
                       static_cast<std::uintptr_t>(row * static_cast<std::int64_t>(sizeof(T)));
     return bits % 16 == 0 ? 16 : bits % 4 == 0 ? 4 : 0;
+  }
+};
+
+/// Rows of q or k that turn while they are read.
+template <class T>
+struct TurnedRows : HeadRows<T> {
+  const RotationView& rotation;
+  std::int64_t image, group;
+
+  __device__ TurnedRows(const RotationView& r, const AttentionView& v, std::int64_t of_image,
+                        std::int64_t head, std::int64_t count, std::int64_t columns)
+      : HeadRows<T>(v, of_image, head, count, columns),
+        rotation(r),
+        image(of_image),
+        group(r.groups == 1 ? 0 : head) {}
+  /// The element, rounded to T as a tensor that is turned; 0 outside of the matrix.
+  __device__ acc_t<T> at(std::int64_t i, std::int64_t j) const {
+    using A = acc_t<T>;
+    const bool turns = rotation.cosines != nullptr && i < this->rows && j < this->width;
+    const std::int64_t angles = turns ? row_of_token(rotation, image, i) : -1;
+    if (angles < 0) return HeadRows<T>::at(i, j);
+    const std::int64_t pair = pair_of_channel(rotation, j);
+    const std::int64_t first = first_of_pair(rotation, pair);
+    A a = HeadRows<T>::at(i, first), b = HeadRows<T>::at(i, second_of_pair(rotation, pair));
+    const std::int64_t angle = (group * rotation.rows + angles) * rotation.pairs + pair;
+    turn_pair(a, b, static_cast<const A*>(rotation.cosines)[angle],
+              static_cast<const A*>(rotation.sines)[angle], false);
+    return static_cast<A>(static_cast<T>(j == first ? a : b));
   }
 };
 

@@ -58,6 +58,12 @@ struct MmaDbias {
       commit_copies();
       wait_copies<0>();
       __syncthreads();
+      const MmaTurn<M> rotation(c, image, head);
+      if (rotation.exists()) {
+        rotation.rows(own_q, first_query, c.queries);
+        rotation.rows(keys, first_key, c.keys);
+        __syncthreads();
+      }
       if (warp.strips == 0) continue;
       QueryStatistics statistics[1][2];
       load_statistics(statistics, warp, HeadStatistics(c, deltas, image * c.heads + head),

@@ -43,6 +43,7 @@ struct MmaDkv {
     const auto biases = [&](int buffer) {
       return Bias(c, first_statistics + 2 * kStatistics, buffer);
     };
+    const MmaTurn<M> rotation(c, at.image, at.head);
 
     Sums dk = {}, dv = {};
     const auto fetch = [&](int tile, int buffer) {
@@ -51,6 +52,9 @@ struct MmaDkv {
       dys(buffer).fetch(dy, first);
       biases(buffer).fetch(c, at.image, at.head, first, at.first);
       fetch_statistics(first_statistics + buffer * kStatistics, statistics, first);
+    };
+    const auto turn = [&](int tile, int buffer) {
+      return rotation.tile(tile, own_k, at.first, c.keys, queries(buffer), c.queries);
     };
     const auto use = [&](int tile, int buffer) {
       if (warp.strips == 0) return;
@@ -68,9 +72,18 @@ struct MmaDkv {
     };
     own_k.fetch(k, at.first);
     own_v.fetch(v, at.first);
-    stream(static_cast<int>((c.queries + kStreamed - 1) / kStreamed), fetch, use);
-    store(warp, dk, static_cast<float>(c.scale), own_k, g.dk, at, c.keys, c.width);
-    store(warp, dv, 1, own_v, g.dv, at, c.keys, c.value_width);
+    stream(static_cast<int>((c.queries + kStreamed - 1) / kStreamed), fetch, turn, use);
+    const auto write = [&](const Sums& sums, double scale, const Own& tile, const AttentionView& to,
+                           std::int64_t columns, bool turned) {
+      if (to.data == nullptr) return;
+      float factor[1][2];
+      fill(factor, static_cast<float>(scale));
+      warp.store(sums, factor, tile);
+      if (turned) rotation.back(warp, tile, at.first, c.keys);
+      warp.write(tile, HeadRows<T>(to, at.image, at.head, c.keys, columns), at.first);
+    };
+    write(dk, c.scale, own_k, g.dk, c.width, true);
+    write(dv, 1, own_v, g.dv, c.value_width, false);
     sum_columns(own_k, g.dk_sums, at, c.keys, c.width);
     sum_columns(own_v, g.dv_sums, at, c.keys, c.value_width);
   }
@@ -84,15 +97,6 @@ struct MmaDkv {
     const float* const from = part == 0 ? of.maximum : part == 1 ? of.scale : of.delta;
     const bool exists = first + i < of.queries;
     copy_async<4>(to + part * kStreamed + i, exists ? from + first + i : from, exists ? 4 : 0);
-  }
-
-  __device__ static void store(const Warp& warp, const Sums& sums, float scale, const Own& tile,
-                               const AttentionView& to, const BlockOfHead& at, std::int64_t rows,
-                               std::int64_t columns) {
-    if (to.data == nullptr) return;
-    float factor[1][2];
-    fill(factor, scale);
-    warp.store(sums, factor, tile, HeadRows<T>(to, at.image, at.head, rows, columns), at.first);
   }
 };
 

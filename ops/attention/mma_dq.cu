@@ -32,6 +32,7 @@ struct MmaDq {
     };
     const auto values = [&](int buffer) { return keys(buffer + 2); };
     const auto biases = [&](int buffer) { return Bias(c, keys(4).data, buffer); };
+    const MmaTurn<M> rotation(c, at.image, at.head);
 
     const HeadRows<T> out(c.out, at.image, at.head, c.queries, c.value_width);
     own.fetch(out, at.first);
@@ -48,6 +49,9 @@ struct MmaDq {
       values(buffer).fetch(v, first);
       biases(buffer).fetch(c, at.image, at.head, at.first, first);
     };
+    const auto turn = [&](int tile, int buffer) {
+      return rotation.tile(tile, own, at.first, c.queries, keys(buffer), c.keys);
+    };
     const auto use = [&](int tile, int buffer) {
       if (warp.strips == 0) return;
       const int count = rows_of_tile<kStreamed>(c.keys, tile);
@@ -58,11 +62,12 @@ struct MmaDq {
       warp.weigh(sums, ds, keys(buffer), count);
     };
     own.fetch(q, at.first);
-    stream(static_cast<int>((c.keys + kStreamed - 1) / kStreamed), fetch, use);
+    stream(static_cast<int>((c.keys + kStreamed - 1) / kStreamed), fetch, turn, use);
     float factor[kStrips][2];
     fill(factor, static_cast<float>(c.scale));
-    warp.store(sums, factor, own, HeadRows<T>(g.dq, at.image, at.head, c.queries, c.width),
-               at.first);
+    warp.store(sums, factor, own);
+    rotation.back(warp, own, at.first, c.queries);
+    warp.write(own, HeadRows<T>(g.dq, at.image, at.head, c.queries, c.width), at.first);
     sum_columns(own, g.dq_sums, at, c.queries, c.width);
   }
 

@@ -3,7 +3,7 @@
 #include "engine/cuda/limits.h"
 #include "engine/cuda/runtime.h"
 #include "ops/attention/cuda.h"
-#include "ops/attention/mma_tile.cuh"
+#include "ops/attention/mma_turn.cuh"
 
 namespace fovea::ops::cuda {
 
@@ -79,6 +79,7 @@ struct MmaForward {
     const auto values = [&](int buffer) { return keys(buffer + 2); };
     const auto biases = [&](int buffer) { return Bias(c, keys(4).data, buffer); };
     const Warp warp(c.queries - at.first);
+    const MmaTurn<M> rotation(c, at.image, at.head);
     OnlineSoftmax<M, kStrips> softmax;
     float sums[kStrips][Width / 8][4] = {};
     const auto fetch = [&](int tile, int buffer) {
@@ -86,6 +87,9 @@ struct MmaForward {
       keys(buffer).fetch(k, first);
       values(buffer).fetch(v, first);
       biases(buffer).fetch(c, at.image, at.head, at.first, first);
+    };
+    const auto turn = [&](int tile, int buffer) {
+      return rotation.tile(tile, own, at.first, c.queries, keys(buffer), c.keys);
     };
     const auto use = [&](int tile, int buffer) {
       if (warp.strips == 0) return;
@@ -99,10 +103,11 @@ struct MmaForward {
       warp.weigh(sums, scores, values(buffer), count);
     };
     own.fetch(q, at.first);
-    stream(static_cast<int>((c.keys + kStreamed - 1) / kStreamed), fetch, use);
+    stream(static_cast<int>((c.keys + kStreamed - 1) / kStreamed), fetch, turn, use);
     softmax.finish();
     const HeadRows<T> out(c.out, at.image, at.head, c.queries, c.value_width);
-    warp.store(sums, softmax.total, own, out, at.first);
+    warp.store(sums, softmax.total, own);
+    warp.write(own, out, at.first);
     write_statistics(c, at, warp, softmax);
   }
 
@@ -146,7 +151,8 @@ __launch_bounds__(kMmaThreads, kBlocksOf<typename M::T, Width>) __global__
 bool uses_tensor_cores(const AttentionCall& c) {
   const bool has_kernels =
       c.dtype != DType::f64 && c.width <= kMmaColumns && c.value_width <= kMmaColumns;
-  if (!has_kernels || c.keys == 0) return false;
+  const bool turns_apart = c.rotation.halves && c.rotation.pairs % 2 != 0;
+  if (!has_kernels || turns_apart || c.keys == 0) return false;
   if (fovea::cuda::compute_capability(fovea::cuda::current_device()) < 80) return false;
   const std::size_t limit = fovea::cuda::shared_memory_limit();
   return mma_dq_bytes(c) <= limit && mma_dkv_bytes(c) <= limit;

@@ -2,7 +2,7 @@
 // products and statistics, as in backward.cu.
 #pragma once
 
-#include "ops/attention/mma_tile.cuh"
+#include "ops/attention/mma_turn.cuh"
 
 namespace fovea::ops::cuda {
 

@@ -80,9 +80,13 @@ struct Bf16Product {
     columns[0] = right(words[0], words[1]);
     columns[1] = right(words[2], words[3]);
   }
-  /// Writes two adjacent sums of a fragment to shared memory.
+  /// Access two adjacent elements at a fragment's place in shared memory.
   __device__ static void store(T* to, float first, float second) {
     *reinterpret_cast<std::uint32_t*>(to) = pack_bf16(first, second);
+  }
+  __device__ static Pack<float, 2> load(const T* from) {
+    const Pack<T, 2> pair = load_pack<4>(from);
+    return {{static_cast<float>(pair.v[0]), static_cast<float>(pair.v[1])}};
   }
 
   /// exp(score - maximum), within what bf16 keeps of it.
@@ -160,6 +164,7 @@ struct Tf32Product {
     columns[1] = right(row[8], row[pitch + 8]);
   }
   __device__ static void store(T* to, float first, float second) { store_pair(to, first, second); }
+  __device__ static Pack<float, 2> load(const T* from) { return load_pair(from); }
 
   __device__ static float exp(float score, float maximum) { return exponential(score - maximum); }
 };

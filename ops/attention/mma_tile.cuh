@@ -30,7 +30,7 @@ template <class T, int Rows, int Width>
 struct RowTile {
   static constexpr int kChunk = 16 / static_cast<int>(sizeof(T));  ///< elements of 16 bytes
   static constexpr int kChunks = Width / kChunk, kPitch = Width + kChunk;
-  static constexpr int kElements = Rows * kPitch;
+  static constexpr int kRows = Rows, kElements = Rows * kPitch;
   T* data;
 
   /// Lanes go down eight rows at each chunk of columns. `i` counts the chunks of all rows.
@@ -95,9 +95,10 @@ struct RowTile {
   }
 };
 
-/// Calls use(tile, buffer) for each tile, while fetch(tile + 1, other buffer) is underway.
-template <class Fetch, class Use>
-__device__ void stream(int tiles, const Fetch& fetch, const Use& use) {
+/// Calls use(tile, buffer) for each tile, while fetch(tile + 1, other buffer) is underway. Before
+/// it, turn(tile, buffer) may change the tile by all threads, and says whether it did.
+template <class Fetch, class Turn, class Use>
+__device__ void stream(int tiles, const Fetch& fetch, const Turn& turn, const Use& use) {
   fetch(0, 0);
   commit_copies();
   for (int tile = 0; tile < tiles; ++tile) {
@@ -105,6 +106,7 @@ __device__ void stream(int tiles, const Fetch& fetch, const Use& use) {
     __syncthreads();  // all have this tile, and have left the other buffer
     if (tile + 1 < tiles) fetch(tile + 1, (tile + 1) % 2);
     commit_copies();
+    if (turn(tile, tile % 2)) __syncthreads();
     use(tile, tile % 2);
   }
 }
@@ -143,7 +145,8 @@ struct BiasTile {
 template <class M, int Width, int Strips>
 struct WarpRows {
   using T = typename M::T;
-  static constexpr int kOwn = kMmaWarps * kStrip * Strips;  ///< rows of the block
+  static constexpr int kWarpRows = kStrip * Strips;
+  static constexpr int kOwn = kMmaWarps * kWarpRows;  ///< rows of the block
   using Own = RowTile<T, kOwn, Width>;
   template <int Rows>
   using Streamed = RowTile<T, Rows, Width>;
@@ -153,7 +156,7 @@ struct WarpRows {
 
   /// `rows`: those of the block that exist.
   __device__ explicit WarpRows(std::int64_t rows)
-      : first(static_cast<int>(threadIdx.x) / kWarp * kStrip * Strips) {
+      : first(static_cast<int>(threadIdx.x) / kWarp * kWarpRows) {
     const std::int64_t left = (rows - first + kStrip - 1) / kStrip;
     strips = left < 0 ? 0 : left < Strips ? static_cast<int>(left) : Strips;
   }
@@ -256,10 +259,9 @@ struct WarpRows {
     }
   }
 
-  /// Writes factor times the sums of the rows that exist, from the block's first row of `to` on,
-  /// through the warp's rows of `tile`.
+  /// Writes factor times the sums to the warp's rows of `tile`.
   __device__ void store(const float (&sums)[Strips][Width / 8][4], const float (&factor)[Strips][2],
-                        const Own& tile, const HeadRows<T>& to, std::int64_t block_first) const {
+                        const Own& tile) const {
     __syncwarp();  // all lanes have read the tile
     for (int s = 0; s < Strips; ++s) {
       for (int i = 0; i < Width / 4; ++i) {
@@ -269,8 +271,11 @@ struct WarpRows {
                  pair[2 * half] * factor[s][half], pair[2 * half + 1] * factor[s][half]);
       }
     }
+  }
+  /// Writes the warp's rows of `tile` that exist, from the block's first row of `to` on.
+  __device__ void write(const Own& tile, const HeadRows<T>& to, std::int64_t block_first) const {
     __syncwarp();
-    tile.template write<Strips * kStrip>(to, block_first, first);
+    tile.template write<kWarpRows>(to, block_first, first);
   }
 };
 

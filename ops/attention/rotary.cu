@@ -1,5 +1,4 @@
 // Rotary positions on CUDA: one thread per pair of channels, or per sum of a derivative.
-#include "engine/storage.h"
 #include "ops/attention/cuda.h"
 #include "ops/attention/turn.h"
 #include "ops/common/cuda/planes.cuh"
@@ -122,33 +121,6 @@ void rotary_table(const RotaryTableCall& c) {
 
 void rotary_table_grad(const RotaryTableGradCall& g) {
   launch_points({g.forward.groups, 1, g.forward.pairs}, rotary_table_grad_kernel, g);
-}
-
-RotateCall rotation_of(const AttentionCall& c, const AttentionView& x, const AttentionView& y,
-                       std::int64_t tokens, bool back) {
-  return {.dtype = c.dtype,
-          .batch = c.batch,
-          .heads = c.heads,
-          .tokens = tokens,
-          .rotation = c.rotation,
-          .back = back,
-          .x = x,
-          .y = y};
-}
-
-/// x turned, packed in new memory [B, H, N, D].
-Storage turned(const AttentionCall& c, AttentionView& x, std::int64_t tokens) {
-  Storage memory = fovea::cuda::temporary(c.batch * c.heads * tokens * c.width, c.dtype);
-  const AttentionView y{memory.data(), c.heads * tokens * c.width, tokens * c.width, c.width, 1};
-  rotate(rotation_of(c, x, y, tokens, false));
-  x = y;
-  return memory;
-}
-
-TurnedInputs::TurnedInputs(const AttentionCall& c) : call(c) {
-  if (c.rotation.cosines == nullptr) return;
-  q = turned(c, call.q, c.queries);
-  k = turned(c, call.k, c.keys);
 }
 
 }  // namespace fovea::ops::cuda

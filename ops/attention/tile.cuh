@@ -34,9 +34,9 @@ struct Tiles {
 
   /// products[r] += sum over columns of left row `own + r` times right row `lane`, for the tiles
   /// that start at these rows.
-  template <class T>
-  __device__ void multiply(A (&products)[kOwn], const HeadRows<T>& x, std::int64_t first_x,
-                           const HeadRows<T>& y, std::int64_t first_y) const {
+  template <class Rows>
+  __device__ void multiply(A (&products)[kOwn], const Rows& x, std::int64_t first_x, const Rows& y,
+                           std::int64_t first_y) const {
     for (std::int64_t column = 0; column < x.width; column += kDepth) {
       __syncthreads();  // all threads have read the previous columns
       for (int i = static_cast<int>(threadIdx.x); i < kTile * kDepth; i += kRowBlock) {
@@ -57,8 +57,8 @@ struct Tiles {
 
   /// sums[r] += sum over the tile's rows k of weight[r] of lane k times row k of `x`, for the
   /// columns `column` + lane and kWarp further.
-  template <class T>
-  __device__ void weigh(A (&sums)[kOwn][2], const A (&weight)[kOwn], const HeadRows<T>& x,
+  template <class Rows>
+  __device__ void weigh(A (&sums)[kOwn][2], const A (&weight)[kOwn], const Rows& x,
                         std::int64_t first, std::int64_t column) const {
     __syncthreads();  // all threads have read the previous values
     for (int i = static_cast<int>(threadIdx.x); i < kTile * kColumns; i += kRowBlock) {

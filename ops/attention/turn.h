@@ -25,6 +25,13 @@ template <class A>
   return row >= 0 && row < r.rows ? row : -1;
 }
 
+/// The pair that a channel belongs to.
+[[gnu::always_inline]] FOVEA_HD inline std::int64_t pair_of_channel(const RotationView& r,
+                                                                    std::int64_t channel) {
+  if (!r.halves) return channel / 2;
+  return channel < r.pairs ? channel : channel - r.pairs;
+}
+
 /// The first and the second channel of a pair.
 [[gnu::always_inline]] FOVEA_HD inline std::int64_t first_of_pair(const RotationView& r,
                                                                   std::int64_t pair) {

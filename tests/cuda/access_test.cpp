@@ -226,6 +226,27 @@ TEST_CASE("copies in smaller pieces have no bank conflicts either") {
   }
 }
 
+TEST_CASE("queries and keys turn in shared memory without conflicts of its banks") {
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    for (const bool halves : {false, true}) {
+      for (const std::int64_t width : {16, 64, 72}) {
+        CAPTURE(std::string(to_string(dtype)));
+        CAPTURE(halves);
+        CAPTURE(width);
+        const Tensor table = rand_normal({2, 1, 79, width / 2}, {0, 1}, {8}).to(kCuda);
+        const ops::Rotation rotation{.table = table, .prefix = 1, .halves = halves};
+        const auto all = counted(dtype, {{1, 80, 3 * width}}, [&](const auto& x) {
+          return ops::self_attention(x[0], 1, {}, {.rotation = rotation});
+        });
+        for (const char* const kernel : kMmaKernels) {
+          CAPTURE(std::string(kernel));
+          CHECK(of(all, kernel).conflicts_a_request() <= 0.05);
+        }
+      }
+    }
+  }
+}
+
 /// The products of the formula, rows rounded up to 16, columns to 8, depths to one product's; and
 /// in the dq kernel delta, the diagonal of 16 x 16 products of each 16 queries.
 TEST_CASE("attention on tensor cores makes seven products and no more") {

@@ -164,6 +164,66 @@ TEST_CASE("attention's gradients in f32 agree with central differences") {
   }
 }
 
+namespace {
+
+/// Whether q and k of `x`, turned inside of the attention kernels, have the results that tensors
+/// turned before have, bit by bit: values and all gradients.
+void check_turned(DType dtype, const std::vector<Shape>& shapes, const ops::Rotation& rotation) {
+  const ops::AttentionOptions turning{.rotation = rotation};
+  const Op inside = [&](const Tensors& x) {
+    return ops::attention(x[0], x[1], x[2], x.size() > 3 ? x[3] : Tensor(), turning);
+  };
+  const Op before = [&](const Tensors& x) {
+    ops::Rotation of_queries = rotation;  // the first of the tokens
+    const std::int64_t queries = x[0].size(2) - rotation.prefix;
+    if (rotation.places.defined()) {
+      of_queries.places = ops::slice(rotation.places, 1, 0, queries);
+    } else {
+      of_queries.table = ops::slice(rotation.table, 2, 0, queries);
+    }
+    return ops::attention(ops::rotate(x[0], of_queries), ops::rotate(x[1], rotation), x[2],
+                          x.size() > 3 ? x[3] : Tensor());
+  };
+  const Tensors inputs = drawn_all(shapes);
+  const Tensors expected = differentiate(before, inputs, {dtype, kCuda});
+  cuda::Stream::current(0).synchronize();
+  emulate::Machine::instance().kernels.clear();
+  const Tensors got = differentiate(inside, inputs, {dtype, kCuda});
+  cuda::Stream::current(0).synchronize();
+  for (const std::string& name : kernels_run()) CHECK(name.find("rotate") == std::string::npos);
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    CAPTURE(i);
+    CHECK(got[i].to_vector() == expected[i].to_vector());
+  }
+}
+
+Tensor angles(std::int64_t groups, std::int64_t rows, std::int64_t pairs) {
+  const Tensor t = drawn({groups, rows, pairs}, 31);
+  return ops::stack({ops::cos(t), ops::sin(t)}, 0).to(kCuda);
+}
+
+}  // namespace
+
+TEST_CASE("attention on tensor cores turns q and k where they lie in tiles, without a copy") {
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    for (const bool halves : {false, true}) {
+      CAPTURE(std::string(to_string(dtype)));
+      CAPTURE(halves);
+      for (const std::int64_t width : {4, 36, 64, 128}) {
+        CAPTURE(width);
+        const Shape rows{1, 2, 70, width};
+        check_turned(dtype, {rows, rows, rows},
+                     {.table = angles(2, 69, width / 2), .prefix = 1, .halves = halves});
+      }
+      const Tensor places = ops::reshape(arange(2 * 133, {DType::i64, kCuda}), {2, 133});
+      check_turned(
+          dtype, {{2, 3, 33, 16}, {2, 3, 138, 16}, {2, 3, 138, 40}, {33, 138}},
+          {.table = angles(1, 2 * 133, 8), .prefix = 5, .places = places, .halves = halves});
+    }
+  }
+  CHECK(take_findings().empty());
+}
+
 TEST_CASE("TF32 is used for f32 where it is allowed, and is within its 10 bits") {
   const Tensors inputs = drawn_all({{1, 1, 40, 24}, {1, 1, 40, 24}, {1, 1, 40, 24}});
   const Tensors expected = differentiate(attend, inputs, {DType::f64, {}});

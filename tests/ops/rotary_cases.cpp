@@ -51,6 +51,13 @@ OpCases rotate_rows() {
   };
 }
 
+/// 33 places in a grid of 6, beside a token that does not turn: more than a tile of rows.
+In many_places() {
+  std::vector<double> rows;
+  for (int i = 0; i < 33; ++i) rows.push_back(i * 5 % 6);
+  return places({1, 33}, std::move(rows));
+}
+
 OpCases attention_rows() {
   const TensorFn turned = [](X x) {
     return ops::self_attention(x[0], 2, {}, {.rotation = {table_of(x), 1}});
@@ -68,6 +75,18 @@ OpCases attention_rows() {
        {{2, 4, 24}, {2, 2}, {2, 2}, places({2, 3}, {4, 0, 2, 1, 5, 3}), {2, 4, 4}},
        [](X x) {
          return ops::self_attention(x[0], 2, x[4], {.rotation = {table_of(x), 1, x[3]}});
+       }},
+      {"self_attention",
+       "turned, several tiles",
+       {{1, 34, 72}, {1, 6}, {1, 6}, many_places()},
+       [](X x) {
+         return ops::self_attention(x[0], 2, {}, {.rotation = {table_of(x), 1, x[3]}});
+       }},
+      {"self_attention",
+       "turned in halves, several tiles",
+       {{1, 34, 72}, {1, 6}, {1, 6}, many_places()},
+       [](X x) {
+         return ops::self_attention(x[0], 2, {}, {.rotation = {table_of(x), 1, x[3], true}});
        }},
       {"attention",
        "turned, fewer queries than keys",
