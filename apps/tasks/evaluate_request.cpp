@@ -6,6 +6,7 @@
 #include "engine/base/error.h"
 #include "engine/base/text.h"
 #include "engine/base/writable.h"
+#include "models/task_kind.h"
 #include "train/loop/fields.h"
 #include "train/tasks/stored_logits.h"
 
@@ -97,9 +98,18 @@ bool EvaluateRequest::is_in_output(const std::string& file) const {
 }
 
 TaskKind EvaluateRequest::task() const {
-  LoadRequest first = load;
-  first.checkpoint = checkpoints.front();
-  return task_of(first);
+  const auto task_of_weights = [&](const std::string& checkpoint) {
+    LoadRequest request = load;
+    request.checkpoint = checkpoint;
+    return task_of(request);
+  };
+  const TaskKind task = task_of_weights(checkpoints.front());
+  for (const std::string& checkpoint : checkpoints) {
+    const TaskKind other = task_of_weights(checkpoint);
+    check(other == task, checkpoint, " is ", noun_of(other), ", and ", checkpoints.front(), " ",
+          noun_of(task), "; expected models of one task, evaluate them in turn");
+  }
+  return task;
 }
 
 bool EvaluateRequest::names_split() const {

@@ -234,6 +234,7 @@ def task_cases(cases, folder):
     detector, picture = folder / "train_detection/taken", encoder / "pictures/epoch-0001.png"
     cases.refused("evaluate: a detector on images without boxes", ["evaluate", detector, "--dataset", "builtin"],
                   "no boxes")
+    cases.refused("evaluate: a classifier and a detector", ["evaluate", classifier, detector], "of one task")
     cases.refused("evaluate: a detector's logits", ["evaluate", detector, "--logits", folder / "l.safetensors"],
                   "--logits")
     cases.refused("evaluate: a classifier on boxes", ["evaluate", classifier, "--dataset", "scenes"], "")
