@@ -31,6 +31,8 @@ NB_MODULE(_core, m) {  // NOLINT: nanobind's
   bind_op_methods(tensor);
   nb::module_ ops = m.def_submodule("ops");
   bind_ops(ops);
+  bind_where_of_numbers(ops);
+  bind_whole_tensor(tensor, ops);
   bind_creation(m);
   bind_autograd(m, tensor);
   bind_parameters(m);

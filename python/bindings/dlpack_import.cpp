@@ -1,4 +1,6 @@
 // from_dlpack(): another library's memory as a tensor, without a copy where fovea has the type.
+#include "python/bindings/dlpack_import.h"
+
 #include <nanobind/stl/pair.h>
 
 #include <cstring>
@@ -120,6 +122,8 @@ Tensor shared(std::byte* first, DType dtype, const Shape& shape, const Strides& 
   return t;
 }
 
+}  // namespace
+
 Tensor from_dlpack(const nb::object& array) {
   const nb::object capsule = capsule_from(array);
   const bool versioned = PyCapsule_IsValid(capsule.ptr(), ManagedTensor<true>::kName) != 0;
@@ -139,8 +143,6 @@ Tensor from_dlpack(const nb::object& array) {
   loan.is_kept = true;
   return result;
 }
-
-}  // namespace
 
 void bind_dlpack_import(nb::module_& m) {
   m.def(

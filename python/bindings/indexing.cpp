@@ -1,8 +1,12 @@
-// x[...] with ints, slices, None, an ellipsis and one tensor of positions.
+// x[...] with ints, slices, None, an ellipsis and one tensor or array of positions.
 #include <cstdint>
+#include <vector>
 
+#include "engine/values.h"
 #include "ops/index.h"
 #include "ops/view.h"
+#include "python/bindings/dlpack_import.h"
+#include "python/bindings/no_operand.h"
 #include "python/bindings/ops.h"
 #include "python/bindings/parts.h"
 #include "python/bindings/read_only.h"
@@ -10,27 +14,77 @@
 namespace fovea::python {
 namespace {
 
+/// The positions that a tensor or another library's array names, as i64.
+Tensor positions_of(nb::handle item) {
+  const bool is_ours = nb::isinstance<Tensor>(item);
+  const Tensor positions =
+      is_ours ? nb::cast<Tensor>(item) : from_dlpack(nb::borrow<nb::object>(item));
+  check(positions.dtype() == DType::i64, "index: got ", is_ours ? "a tensor" : "an array", " of ",
+        positions.dtype(), ", expected i64; ops.where() and ops.masked_fill() take masks",
+        is_ours ? "" : ", np.flatnonzero(mask) gives their positions");
+  return positions;
+}
+
 /// Walks through the axes of a tensor, from the first index to the last.
 class Indexed {
  public:
-  explicit Indexed(const Tensor& x, const nb::tuple& index) : result_(x) {
+  explicit Indexed(const Tensor& x, const nb::tuple& index) : part_(x) {
     for (const nb::handle item : index) {
       if (!item.is_none() && item.ptr() != Py_Ellipsis) ++axes_used_;
     }
     check(axes_used_ <= x.rank(), "index: got ", axes_used_, " indices for shape ", x.shape());
     for (const nb::handle item : index) apply(item);
   }
-  [[nodiscard]] const Tensor& result() const { return result_; }
-  [[nodiscard]] bool is_view() const { return is_view_; }
+
+  [[nodiscard]] Tensor read() const {
+    if (!positions_.defined()) return part_;
+    const Tensor flat = ops::reshape(positions_, {positions_.numel()});
+    return ops::reshape(ops::index_select(part_, axis_of_positions_, flat), shape());
+  }
+  /// Writes `value`, which broadcasts. Where a position occurs twice, the last value stays.
+  void write(const Tensor& value) const {
+    require_view();
+    if (!positions_.defined()) return part_.copy_(value);
+    const std::vector<std::int64_t> positions = to_vector<std::int64_t>(positions_);
+    const std::int64_t size = part_.size(axis_of_positions_);
+    for (const std::int64_t position : positions) {
+      check(position >= 0 && position < size, "index: position ", position,
+            " is out of range, expected 0 to ", size - 1);
+    }
+    Shape packed = part_.shape();
+    packed[axis_of_positions_] = std::ssize(positions);
+    const Tensor values = ops::reshape(ops::expand(value, shape()), packed);
+    for (std::int64_t i = 0; i < std::ssize(positions); ++i) {
+      ops::select(part_, axis_of_positions_, positions[static_cast<std::size_t>(i)])
+          .copy_(ops::select(values, axis_of_positions_, i));
+    }
+  }
+  void fill(double value) const {
+    if (positions_.defined()) return write(scalar(value, part_.options()));
+    require_view();
+    part_.fill_(value);
+  }
 
  private:
+  void require_view() const {
+    check(is_view_, "index: writing takes ints, positions and slices with a step above 0");
+  }
+  /// Of what is read or written.
+  [[nodiscard]] Shape shape() const {
+    Shape shape = part_.shape();
+    if (!positions_.defined()) return shape;
+    shape.erase(axis_of_positions_);
+    int axis = axis_of_positions_;
+    for (const std::int64_t size : positions_.shape()) shape.insert(axis++, size);
+    return shape;
+  }
   void apply(nb::handle item) {
     if (item.is_none()) {
-      result_ = ops::unsqueeze(result_, axis_++);
+      part_ = ops::unsqueeze(part_, axis_++);
     } else if (item.ptr() == Py_Ellipsis) {
       check(!saw_ellipsis_, "index: got two ellipses, expected one at most");
       saw_ellipsis_ = true;
-      axis_ = result_.rank() - left();
+      axis_ = part_.rank() - left();
     } else {
       ++done_;
       take(item);
@@ -38,42 +92,37 @@ class Indexed {
   }
   void take(nb::handle item) {
     if (nb::isinstance<nb::slice>(item)) return slice(nb::borrow<nb::slice>(item));
-    if (nb::isinstance<Tensor>(item)) return select_all(nb::cast<const Tensor&>(item));
-    check(PyIndex_Check(item.ptr()) != 0, "index: got ", nb::type_name(item.type()).c_str(),
-          ", expected an int, a slice, None, ... or a tensor of i64");
-    const auto position = nb::cast<std::int64_t>(nb::steal(PyNumber_Index(item.ptr())));
-    result_ = ops::select(result_, axis_, position);
+    if (!PyLong_Check(item.ptr())) {
+      if (nb::isinstance<Tensor>(item) || is_array(item)) return choose(positions_of(item));
+      check(PyIndex_Check(item.ptr()) != 0, "index: got ", nb::type_name(item.type()).c_str(),
+            ", expected an int, a slice, None, ... or a tensor or array of i64");
+    }
+    part_ = ops::select(part_, axis_, integer(item));
   }
   /// A negative step reads the range from its other end and turns it around, which copies.
   void slice(const nb::slice& range) {
-    const std::int64_t size = result_.size(axis_);
+    const std::int64_t size = part_.size(axis_);
     const auto [start, stop, step, count] = range.compute(static_cast<std::size_t>(size));
     const std::int64_t taken = static_cast<std::int64_t>(count), last = start + (taken - 1) * step;
     if (step > 0) {
-      if (taken < size) result_ = ops::slice(result_, axis_, {start, start + taken * step, step});
+      if (taken < size) part_ = ops::slice(part_, axis_, {start, start + taken * step, step});
     } else {
       const ops::Range reversed{last, taken > 0 ? start + 1 : last, -step};
-      result_ = ops::flip(ops::slice(result_, axis_, reversed), axis_);
+      part_ = ops::flip(ops::slice(part_, axis_, reversed), axis_);
       is_view_ = false;
     }
     ++axis_;
   }
-  void select_all(const Tensor& positions) {
-    check(positions.dtype() == DType::i64, "index: got a tensor of ", positions.dtype(),
-          ", expected i64; ops.where() and ops.masked_fill() take masks");
-    check(is_view_, "index: got a tensor beside another or a negative step, expected one tensor");
-    Shape shape = result_.shape();
-    shape.erase(axis_);
-    for (const std::int64_t size : positions.shape()) shape.insert(axis_++, size);
-    const int first = axis_ - positions.rank();
-    result_ = ops::reshape(
-        ops::index_select(result_, first, ops::reshape(positions, {positions.numel()})), shape);
-    is_view_ = false;
+  void choose(const Tensor& positions) {
+    check(!positions_.defined(), "index: got two tensors of positions, expected one");
+    positions_ = positions.to(part_.device());
+    axis_of_positions_ = axis_++;
   }
   [[nodiscard]] int left() const { return axes_used_ - done_; }
 
-  Tensor result_;
-  int axis_ = 0, axes_used_ = 0, done_ = 0;
+  Tensor part_;       ///< a view unless a step is negative; positions are yet to be chosen from it
+  Tensor positions_;  ///< undefined: none are given
+  int axis_of_positions_ = 0, axis_ = 0, axes_used_ = 0, done_ = 0;
   bool saw_ellipsis_ = false, is_view_ = true;
 };
 
@@ -82,11 +131,9 @@ Indexed at(const Tensor& x, const nb::object& index) {
       x, nb::isinstance<nb::tuple>(index) ? nb::borrow<nb::tuple>(index) : nb::make_tuple(index));
 }
 
-Tensor part_to_write(const Tensor& x, const nb::object& index) {
+Indexed to_write(const Tensor& x, const nb::object& index) {
   require_not_read_only("index", x);
-  const Indexed part = at(x, index);
-  check(part.is_view(), "index: writing takes ints and slices with a step above 0");
-  return part.result();
+  return at(x, index);
 }
 
 }  // namespace
@@ -95,18 +142,24 @@ void bind_indexing(nb::class_<Tensor>& tensor) {
   tensor
       .def(
           "__getitem__",
-          [](const Tensor& x, const nb::object& index) { return at(x, index).result(); },
+          [](const Tensor& x, const nb::object& index) { return at(x, index).read(); },
           "index"_a.none())
       .def(
           "__setitem__",
           [](const Tensor& x, const nb::object& index, const Tensor& value) {
-            part_to_write(x, index).copy_(value);
+            to_write(x, index).write(value);
           },
           "index"_a.none(), "value"_a)
       .def(
           "__setitem__",
           [](const Tensor& x, const nb::object& index, double value) {
-            part_to_write(x, index).fill_(value);
+            to_write(x, index).fill(value);
+          },
+          "index"_a.none(), "value"_a)
+      .def(
+          "__setitem__",
+          [](const Tensor& /*x*/, const nb::object& /*index*/, const NoOperand& value) {
+            value.refuse("index");
           },
           "index"_a.none(), "value"_a);
 }

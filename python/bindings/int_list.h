@@ -14,6 +14,17 @@
 
 namespace fovea::python {
 
+/// `object` as an int. What its __index__ raises comes out.
+inline std::int64_t integer(nanobind::handle object) {
+  const nanobind::object index = nanobind::steal(PyNumber_Index(object.ptr()));
+  if (!index.is_valid()) throw nanobind::python_error();
+  int overflow = 0;
+  const std::int64_t value = PyLong_AsLongLongAndOverflow(index.ptr(), &overflow);
+  if (overflow != 0)  // the text costs more than the int
+    fail("integer: got ", nanobind::str(index).c_str(), ", expected one of 64 bits");
+  return value;
+}
+
 struct IntList {
   std::vector<std::int64_t> values;
 
@@ -34,9 +45,12 @@ struct IntList {
   }
   /// Of a function that takes f(2, 3) and f((2, 3)).
   [[nodiscard]] static IntList from_arguments(const nanobind::args& arguments) {
-    const bool is_sequence = arguments.size() == 1 && !PyIndex_Check(arguments[0].ptr());
-    return nanobind::cast<IntList>(is_sequence ? nanobind::object(arguments[0])
-                                               : nanobind::object(arguments));
+    const nanobind::object first = arguments.size() == 1 ? arguments[0] : nanobind::none();
+    const bool is_sequence = !PyIndex_Check(first.ptr()) && PySequence_Check(first.ptr()) != 0;
+    IntList list;
+    for (const nanobind::handle item : is_sequence ? first : nanobind::object(arguments))
+      list.values.push_back(integer(item));
+    return list;
   }
 };
 

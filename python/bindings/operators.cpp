@@ -1,6 +1,9 @@
 // Python's operators on tensors. A number takes the tensor's dtype; two tensors need one dtype.
+#include <utility>
+
 #include "ops/arithmetic.h"
 #include "ops/matmul.h"
+#include "python/bindings/no_operand.h"
 #include "python/bindings/ops.h"
 #include "python/bindings/parts.h"
 
@@ -78,6 +81,22 @@ void add_comparison(nb::class_<Tensor>& tensor, const char* name, const F& f) {
       nb::is_operator(), in_op);
 }
 
+/// Beside what an operator takes. The overloads before it take all numbers, also in an array.
+void add_refusals(nb::class_<Tensor>& tensor) {
+  static constexpr std::pair<const char*, const char*> kOperators[] = {
+      {"__add__", "add"},        {"__radd__", "add"},     {"__sub__", "sub"},
+      {"__rsub__", "sub"},       {"__mul__", "mul"},      {"__rmul__", "mul"},
+      {"__truediv__", "div"},    {"__rtruediv__", "div"}, {"__matmul__", "matmul"},
+      {"__rmatmul__", "matmul"}, {"__pow__", "pow"},      {"__eq__", "equal"},
+      {"__ne__", "equal"},       {"__lt__", "less"},      {"__gt__", "greater"},
+      {"__le__", "less"},        {"__ge__", "greater"}};
+  for (const auto& [name, op] : kOperators) {
+    tensor.def(
+        name, [op = op](const Tensor& /*a*/, const NoOperand& b) -> Tensor { b.refuse(op); },
+        nb::is_operator());
+  }
+}
+
 }  // namespace
 
 void bind_operators(nb::class_<Tensor>& tensor) {
@@ -91,6 +110,18 @@ void bind_operators(nb::class_<Tensor>& tensor) {
                  [](T a, T b) { return either(ops::less(a, b), ops::equal(a, b)); });
   add_comparison(tensor, "__ge__",
                  [](T a, T b) { return either(ops::greater(a, b), ops::equal(a, b)); });
+  add_refusals(tensor);
+}
+
+void bind_where_of_numbers(nb::module_& ops) {
+  using T = const Tensor&;
+  const auto add = [&ops](const auto& f) { ops.def("where", f, "mask"_a, "a"_a, "b"_a, in_op); };
+  add([](T mask, T a, double b) { return ops::where(mask, a, like(a, b)); });
+  add([](T mask, double a, T b) { return ops::where(mask, like(b, a), b); });
+  add([](T mask, double a, double b) {
+    const TensorOptions options{DType::f32, mask.device()};
+    return ops::where(mask, scalar(a, options), scalar(b, options));
+  });
 }
 
 }  // namespace fovea::python

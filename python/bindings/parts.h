@@ -19,6 +19,8 @@ void bind_dlpack_export(nb::class_<Tensor>& tensor);
 void bind_dlpack_import(nb::module_& m);
 void bind_op_methods(nb::class_<Tensor>& tensor);  ///< generated
 void bind_ops(nb::module_& m);                     ///< generated
+void bind_where_of_numbers(nb::module_& ops);      ///< a number takes the tensor's dtype
+void bind_whole_tensor(nb::class_<Tensor>& tensor, nb::module_& ops);
 void bind_creation(nb::module_& m);
 void bind_autograd(nb::module_& m, nb::class_<Tensor>& tensor);
 void bind_parameters(nb::module_& m);

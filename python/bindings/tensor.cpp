@@ -38,6 +38,12 @@ std::int64_t length(const Tensor& t) {
   return t.size(0);
 }
 
+Device device_of(const std::string& name) {
+  for (const DType dtype : {DType::f64, DType::f32, DType::bf16, DType::i64, DType::u8})
+    check(name != to_string(dtype), "to: got the text '", name, "', expected fovea.", name);
+  return parse_device(name);
+}
+
 Tensor permuted(const Tensor& x, const nb::args& order) {
   return ops::permute(x, IntList::from_arguments(order).axes());
 }
@@ -75,8 +81,7 @@ void add_copies(nb::class_<Tensor>& tensor) {
           "to", [](const Tensor& t, DType dtype) { return t.to(dtype); }, "dtype"_a, no_gil,
           "Converted to a dtype, or moved to a device; itself if nothing changes.")
       .def(
-          "to",
-          [](const Tensor& t, const std::string& device) { return t.to(parse_device(device)); },
+          "to", [](const Tensor& t, const std::string& device) { return t.to(device_of(device)); },
           "device"_a, no_gil)
       .def(
           "double", [](const Tensor& t) { return t.to(DType::f64); }, no_gil, "to(f64)")

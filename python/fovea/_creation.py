@@ -26,6 +26,8 @@ def tensor(data: Any, dtype: DType | None = None, *, device: str = "cpu", requir
     Numbers and lists become f32, whatever is in them; arrays keep their type, except that f16 becomes f32, booleans
     u8 and other integers i64. `dtype` chooses another type. The values are copied; from_dlpack() shares memory.
     """
+    if dtype is not None and not isinstance(dtype, DType):
+        raise TypeError(f"tensor: dtype: got {dtype!r}, expected one of fovea's, such as fovea.f32")
     if isinstance(data, Tensor):
         new = data.detach().clone()
     else:
