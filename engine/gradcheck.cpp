@@ -135,6 +135,8 @@ void compare(std::size_t index, Differences d, const DifferenceAt& difference_at
 GradcheckResult gradcheck(const TensorFn& f, const std::vector<Tensor>& inputs,
                           GradcheckOptions options) {
   GradcheckResult result;
+  check(std::ranges::any_of(inputs, &Tensor::requires_grad), "gradcheck: got ", inputs.size(),
+        " inputs of which none requires a gradient, expected one that does");
   for (const Tensor& input : inputs) {
     check(!input.requires_grad() || input.dtype() == DType::f64,
           "gradcheck: inputs that require a gradient must be f64, got ", to_string(input.dtype()));

@@ -38,8 +38,8 @@ struct GradcheckResult {
   std::string message;       ///< the worst entry (input, position, analytic, numeric), or the error
 };
 
-/// Checks inputs that require a gradient, entry by entry. They must be f64, on any device. f must
-/// depend on its inputs alone. A missing gradient counts as zero.
+/// Checks inputs that require a gradient, entry by entry; there must be one. They must be f64, on
+/// any device. f must depend on its inputs alone. A missing gradient counts as zero.
 [[nodiscard]] GradcheckResult gradcheck(const TensorFn& f, const std::vector<Tensor>& inputs,
                                         GradcheckOptions options = {});
 

@@ -28,18 +28,26 @@ const char* lasting(const std::string& name) {
   return names->insert(name).first->c_str();
 }
 
+/// A gradient of an input of this shape; it may have been broadcast.
+Tensor gradient_of(const std::string& op, nb::handle returned, const Shape& input) {
+  if (returned.is_none()) return {};
+  check(nb::isinstance<Tensor>(returned), op, ": the derivative gave ",
+        nb::type_name(returned.type()).c_str(), ", expected a tensor or None for each input");
+  const Tensor gradient = nb::cast<Tensor>(returned);
+  check(broadcast(op, input, gradient.shape()) == gradient.shape(), op,
+        ": the derivative gave a gradient ", gradient.shape(), " for an input ", input);
+  return gradient;
+}
+
 /// What a derivative returned: a gradient or None, or a sequence of them.
-Grads gradients_of(const std::string& op, const nb::object& returned, std::size_t inputs) {
+Grads gradients_of(const std::string& op, const nb::object& returned,
+                   const std::vector<Shape>& inputs) {
   const bool is_several = nb::isinstance<nb::tuple>(returned) || nb::isinstance<nb::list>(returned);
   const nb::object all = is_several ? returned : nb::make_tuple(returned);
+  check(nb::len(all) == inputs.size(), op, ": the derivative gave ", nb::len(all),
+        " gradients for ", inputs.size(), " inputs");
   Grads grads;
-  for (const nb::handle item : all) {
-    check(item.is_none() || nb::isinstance<Tensor>(item), op, ": the derivative gave ",
-          nb::type_name(item.type()).c_str(), ", expected a tensor or None for each input");
-    grads.push_back(item.is_none() ? Tensor() : nb::cast<Tensor>(item));
-  }
-  check(grads.size() == inputs, op, ": the derivative gave ", grads.size(), " gradients for ",
-        inputs, " inputs");
+  for (const nb::handle item : all) grads.push_back(gradient_of(op, item, inputs[grads.size()]));
   return grads;
 }
 
@@ -47,13 +55,14 @@ Tensor record_in_python(const std::string& name, const Tensor& output,
                         const std::vector<Tensor>& inputs, const std::vector<Tensor>& saved,
                         const nb::callable& derivative) {
   const PythonFunction held(derivative);
-  const std::size_t count = inputs.size();
-  const auto backward = [held, name, count](const GradArgs& g) {
+  std::vector<Shape> shapes;
+  for (const Tensor& input : inputs) shapes.push_back(input.shape());
+  const auto backward = [held, name, shapes](const GradArgs& g) {
     const nb::gil_scoped_acquire gil;
     nb::list arguments;
     arguments.append(g.dy);
     for (const Tensor& t : g.saved) arguments.append(t);
-    return gradients_of(name, held.get()(*nb::tuple(arguments)), count);
+    return gradients_of(name, held.get()(*nb::tuple(arguments)), shapes);
   };
   return record(OpLabel(lasting(name)), output.detach(), std::span(inputs), std::span(saved),
                 backward);
@@ -66,7 +75,10 @@ GradcheckResult check_gradients(const nb::callable& f, const std::vector<Tensor>
     const nb::gil_scoped_acquire gil;
     nb::list arguments;
     for (const Tensor& t : in) arguments.append(t);
-    return nb::cast<Tensor>(held.get()(*nb::tuple(arguments)));
+    const nb::object output = held.get()(*nb::tuple(arguments));
+    check(nb::isinstance<Tensor>(output), "gradcheck: f gave ",
+          nb::type_name(output.type()).c_str(), ", expected a tensor");
+    return nb::cast<Tensor>(output);
   };
   GradcheckOptions options;
   options.step = step;

@@ -190,6 +190,14 @@ TEST_CASE("gradcheck accepts a right derivative and names the entry of a wrong o
   CHECK(result.message.find("input 0 entry") == 0);
 }
 
+TEST_CASE("gradcheck refuses inputs of which none requires a gradient") {
+  const TensorFn f = [](const std::vector<Tensor>& in) { return square(in[0]); };
+  CHECK_THROWS_WITH_AS((void)gradcheck(f, {kOne}),
+                       "gradcheck: got 1 inputs of which none requires a gradient, expected one "
+                       "that does",
+                       Error);
+}
+
 TEST_CASE(
     "gradcheck finds the derivative beside a kink with a smaller step, but accepts no other") {
   const auto positive_part = [](double slope) {  // with that derivative where it is positive

@@ -78,6 +78,19 @@ class OwnOps(unittest.TestCase):
         self.assertFalse(result)
         self.assertIn("central difference", result.message)
 
+    def test_gradcheck_needs_an_input_that_requires_a_gradient_and_a_tensor(self):
+        with self.assertRaisesRegex(fovea.Error, "gradcheck: got 1 inputs of which none requires a gradient"):
+            fovea.gradcheck(mish, [fovea.zeros(2, dtype=fovea.f64)])
+        with self.assertRaisesRegex(fovea.Error, "gradcheck: f gave int, expected a tensor"):
+            fovea.gradcheck(lambda x: 3, [leaf(2)])
+
+    def test_gradcheck_of_an_op_with_kinks_says_so(self):
+        x = fovea.tensor([1e-4, -1e-4, 2.0], dtype=fovea.f64, requires_grad=True)
+        self.assertFalse(fovea.gradcheck(fovea.relu, [x]))
+        self.assertTrue(fovea.gradcheck(fovea.relu, [x], has_kinks=True))
+        with self.assertRaisesRegex(fovea.Error, "must be f64"):
+            fovea.gradcheck(fovea.relu, [x.detach().float().requires_grad_()])
+
     def test_the_tape_shows_the_name(self):
         self.assertEqual(mish(leaf(2)).op, "mish")
 
@@ -106,7 +119,8 @@ class OwnOps(unittest.TestCase):
     def test_what_a_derivative_must_return(self):
         x = leaf(2)
         for returned, text in [(3, "gave int"), ((), "0 gradients for 1"), ([None, None], "2 gradients for 1"),
-                               (fovea.ones(2), "gradient of f32 for an input of f64"), (["a"], "gave str")]:
+                               (fovea.ones(2), "gradient of f32 for an input of f64"), (["a"], "gave str"), (leaf(3), r"odd: shapes \[2\] and \[3\] do not broadcast"),
+                               (fovea.ones((), dtype=fovea.f64), r"odd: the derivative gave a gradient \[\] for an input \[2\]")]:
             with fovea.no_grad():
                 y = x * 2
             y = fovea.record("odd", y, [x], [], lambda dy, returned=returned: returned)
