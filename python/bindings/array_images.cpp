@@ -9,6 +9,35 @@
 
 namespace fovea::python {
 
+namespace {
+
+/// Packed, integers as i64.
+Tensor packed_labels(const Tensor& labels) {
+  const Tensor packed = labels.detach().contiguous();
+  return is_float(labels.dtype()) ? packed : packed.to(DType::i64);
+}
+
+/// How images in another layout become those that are expected; else empty.
+std::string remedy(const Tensor& images) {
+  const Shape& shape = images.shape();
+  const bool is_u8 = images.dtype() == DType::u8, has_four = shape.rank() == 4;
+  if (is_u8 && shape.rank() == 3 && shape[2] == 3) return "; images[None] makes one a batch";
+  if (is_u8 && shape.rank() == 3)
+    return "; np.repeat(images[..., None], 3, axis=3) makes grey ones RGB";
+  if (is_u8 && has_four && shape[3] == 1)
+    return "; np.repeat(images, 3, axis=3) makes grey ones RGB";
+  if (is_u8 && has_four && shape[1] == 3)
+    return "; images.transpose(0, 2, 3, 1) moves the channels";
+  return "";
+}
+
+/// Values whose last axis looks like the channels.
+bool are_channels_last(const Shape& shape) {
+  return (shape[3] == 1 || shape[3] == 3) && shape[1] > 4;
+}
+
+}  // namespace
+
 std::vector<std::string> numbered_classes(std::int64_t count) {
   std::vector<std::string> names;
   for (std::int64_t i = 0; i < count; ++i) names.push_back("class " + std::to_string(i));
@@ -20,27 +49,30 @@ std::string name_in_lists(std::int64_t index, std::uint32_t checksum) {
 }
 
 std::int64_t classes_of(const Tensor& labels) {
-  if (labels.dtype() != DType::i64 || labels.numel() == 0) return 0;
-  const Tensor packed = labels.detach().contiguous();
+  if (is_float(labels.dtype()) || labels.numel() == 0) return 0;
+  const Tensor packed = packed_labels(labels);
   const std::int64_t* const first = packed.data<std::int64_t>();
   return *std::max_element(first, first + packed.numel()) + 1;
 }
 
 ArrayImages::ArrayImages(const Tensor& images, const Tensor& labels, std::int64_t classes,
                          const std::string& what)
-    : images_(images.detach().contiguous()), labels_(labels.detach().contiguous()) {
+    : images_(images.detach().contiguous()), labels_(packed_labels(labels)) {
   const Shape& shape = images.shape();
   const bool is_u8 = shape.rank() == 4 && shape[3] == 3 && images.dtype() == DType::u8;
   const bool is_f32 = shape.rank() == 4 && images.dtype() == DType::f32;
   check((is_u8 || is_f32) && shape.numel() > 0, what, ": got images of shape ", shape,
-        " and dtype ", images.dtype(), ", expected u8 [N, H, W, 3] or f32 [N, C, H, W]");
-  check(labels.shape() == Shape{shape[0]} && labels.dtype() == DType::i64, what,
-        ": got labels of shape ", labels.shape(), " and dtype ", labels.dtype(), ", expected i64 [",
-        shape[0], "]");
+        " and dtype ", images.dtype(), ", expected u8 [N, H, W, 3] or f32 [N, C, H, W]",
+        remedy(images));
+  check(!is_f32 || !are_channels_last(shape), what, ": got images f32 ", shape,
+        ", expected [N, C, H, W]; images.transpose(0, 3, 1, 2) moves the channels");
+  check(labels.shape() == Shape{shape[0]} && !is_float(labels.dtype()), what,
+        ": got labels of shape ", labels.shape(), " and dtype ", labels.dtype(),
+        ", expected integers [", shape[0], "]");
   const std::int64_t* const first = labels_.data<std::int64_t>();
   const auto [lowest, highest] = std::minmax_element(first, first + size());
   check(*lowest >= 0 && *highest < classes, what, ": got labels from ", *lowest, " to ", *highest,
-        ", expected 0 to ", classes - 1);
+        ", expected 0 to ", *lowest < 0 ? "K - 1" : std::to_string(classes - 1));
   names_ = numbered_classes(classes);
 }
 

@@ -18,8 +18,8 @@ class GivenImages : public Dataset {
   [[nodiscard]] virtual std::int64_t first_batch() const { return 0; }
 };
 
-/// Images u8 [N, H, W, 3], or values f32 [N, C, H, W], and labels i64 [N]. The arrays must not
-/// change while it lives.
+/// Images u8 [N, H, W, 3], or values f32 [N, C, H, W], and labels [N], integers. The arrays must
+/// not change while it lives.
 class ArrayImages : public GivenImages {
  public:
   /// Throws Error, starting with `what`, unless they fit each other and each label is in

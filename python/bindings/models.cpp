@@ -7,6 +7,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+#include <array>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -28,11 +30,19 @@ namespace {
 
 using SharedModel = std::shared_ptr<Model>;
 
+/// Names of models have none of these endings.
+void require_no_missing_file(const std::string& name) {
+  constexpr std::array kEndings{".safetensors", ".pth", ".pt", ".bin"};
+  check(std::ranges::none_of(kEndings, [&](const char* ending) { return name.ends_with(ending); }),
+        "create_model: ", name, " does not exist");
+}
+
 /// By registry name, or from a run, a hub's folder or a weights file, whose weights are loaded too.
 SharedModel make(const std::string& name, const std::string& settings, std::uint64_t seed,
                  const std::string& device) {
   const TensorOptions options{DType::f32, parse_device(device)};
   if (!std::filesystem::exists(name)) {
+    require_no_missing_file(name);
     return make_model(name, nlohmann::json::parse(settings), seed, options);
   }
   SharedModel model = make_named_model(name, settings, options);
@@ -48,8 +58,16 @@ std::vector<std::string> output_names(Model& model) {
   return names;
 }
 
+/// A model computes on whatever numbers it gets: pixels would give outputs that mean nothing.
+void require_values(const Tensor& images) {
+  check(is_float(images.dtype()), "model: got ", images.dtype(), " ", images.shape(),
+        ", expected f32, for pixels (pixels / 255 - mean) / std as in training; fovea.predict() "
+        "takes pixels");
+}
+
 /// The outputs that output_names() names; a distilled classifier in training has logits_dist too.
 std::vector<Tensor> outputs(Model& model, const std::vector<Tensor>& inputs, Context& ctx) {
+  if (!inputs.empty()) require_values(inputs.front());
   if (!is_classifier(model)) {
     check(!ctx.training, "model: ", model.info().name, " is ", noun_of(model.info().task),
           "; in training, Python runs classifiers alone");

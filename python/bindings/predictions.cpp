@@ -3,6 +3,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <array>
 #include <memory>
 #include <string>
 #include <utility>
@@ -23,6 +24,15 @@
 namespace fovea::python {
 namespace {
 
+/// Values f32 would be normalised like pixels from 0 to 1.
+void require_pixels_or_own_values(const Tensor& images, const Normalization& normalization) {
+  const bool takes_values = normalization.mean == std::array{0.F, 0.F, 0.F} &&
+                            normalization.deviation == std::array{1.F, 1.F, 1.F};
+  check(images.dtype() != DType::f32 || takes_values, "predict: got ", images.dtype(), " ",
+        images.shape(),
+        ", expected pixels u8 [N, H, W, 3]: the model was not trained on values f32");
+}
+
 /// Probabilities [N, K], and the names of the K classes.
 std::pair<Tensor, std::vector<std::string>> predict(const std::string& checkpoint,
                                                     const Tensor& images) {
@@ -30,6 +40,7 @@ std::pair<Tensor, std::vector<std::string>> predict(const std::string& checkpoin
   request.load.checkpoint = checkpoint;
   LoadedModel trained = load_trained(request.load);
   require_classes(trained);
+  require_pixels_or_own_values(images, trained.info.normalization);
   const Tensor no_labels = zeros({images.rank() > 0 ? images.size(0) : 0}, {DType::i64, {}});
   const auto classes = static_cast<std::int64_t>(trained.info.classes.size());
   const auto set = std::make_shared<ArrayImages>(images, no_labels, classes, "predict");

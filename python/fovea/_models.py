@@ -10,6 +10,12 @@ from . import _core
 from ._core import Context, Parameters, Tensor
 
 
+def _require_tensors(what: str, values: tuple[Any, ...]) -> None:
+    for value in values:
+        if not isinstance(value, Tensor):
+            raise TypeError(f"{what}: got {type(value).__name__}, expected a tensor; fovea.tensor() makes one of an array")
+
+
 class Model:
     """A model of the library. create_model() makes one.
 
@@ -26,6 +32,7 @@ class Model:
         self._outputs = collections.namedtuple("Outputs", names, defaults=[None])  # type: ignore[misc]
 
     def __call__(self, *inputs: Tensor, ctx: Context | None = None) -> Any:
+        _require_tensors("model", inputs)
         if ctx is None:
             ctx = Context(training=self.training, seed=self._seed, step=self._passes)
             self._passes += self.training
@@ -110,6 +117,7 @@ def attention_maps(model: Model, image: Tensor) -> list[Tensor]:
     Row i has the weights with which token i reads the others; it adds up to 1. The first tokens are the class token
     and its like; the patches follow, row by row.
     """
+    _require_tensors("attention_maps", (image,))
     return _core.attention_maps(model._core, image[None] if image.ndim == 3 else image)
 
 

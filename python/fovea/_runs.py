@@ -4,6 +4,7 @@ import dataclasses
 import json
 import os
 import pathlib
+import re
 import sys
 import threading
 import time
@@ -22,7 +23,11 @@ Columns = dict[str, np.ndarray[Any, Any]]
 
 @dataclasses.dataclass
 class Run:
-    """What a run's folder says: `epochs` has the columns of log.csv, `config` all settings."""
+    """What a run's folder says.
+
+    `epochs` has the columns of log.csv, arrays with an entry per epoch: epoch (from 0), train_loss, eval_top1 and
+    others. `config` has all settings, under the names that train() takes.
+    """
 
     folder: pathlib.Path
     epochs: Columns
@@ -34,6 +39,12 @@ class Run:
         return create_model(self.folder)
 
 
+def _as_in_the_call(value: Any) -> Any:
+    """A number that config.json has as text, as in "depth": "2", because a list may stand there."""
+    is_number = isinstance(value, str) and re.fullmatch(r"-?\d+(\.\d+)?", value)
+    return json.loads(value) if is_number else value
+
+
 def read_run(folder: str | os.PathLike[str]) -> Run:
     """The log and the settings of a run, of this package or of the programs. Empty fields are NaN."""
     folder = pathlib.Path(folder)
@@ -43,7 +54,8 @@ def read_run(folder: str | os.PathLike[str]) -> Run:
         rows = list(csv.DictReader(file))
     names = rows[0].keys() if rows else []
     epochs = {name: np.array([float(row[name] or "nan") for row in rows]) for name in names}
-    return Run(folder, epochs, json.loads((folder / "config.json").read_text()))
+    stored = json.loads((folder / "config.json").read_text())
+    return Run(folder, epochs, {name.replace("-", "_"): _as_in_the_call(value) for name, value in stored.items()})
 
 
 @dataclasses.dataclass
@@ -58,13 +70,14 @@ class Prediction:
         return [self.classes[best] for best in self.probabilities.argmax(1).tolist()]
 
 
-def predict(checkpoint: str | os.PathLike[str], images: Any) -> Prediction:
+def predict(checkpoint: Run | str | os.PathLike[str], images: Any) -> Prediction:
     """The classes of images u8 [N, H, W, 3], prepared as for the model: resized, cropped, normalised.
 
-    Of a model that was trained on values f32 [N, 3, H, W], these are its images. `checkpoint` is a run's folder, a
-    hub's folder or a weights file that names its model.
+    A model that was trained on values f32 [N, 3, H, W] takes such values; another refuses them. `checkpoint` is a
+    run or its folder, a hub's folder, or a weights file that names its model.
     """
-    return Prediction(*_core.predict(os.fspath(checkpoint), shared(images)))
+    path = checkpoint.folder if isinstance(checkpoint, Run) else checkpoint
+    return Prediction(*_core.predict(os.fspath(path), shared(images)))
 
 
 def _progress() -> tuple[Callable[[str], None] | None, bool]:
@@ -83,16 +96,20 @@ def train(config: Mapping[str, Any] | None = None, data: Images | None = None, t
           on_epoch: Callable[[dict[str, float]], None] | None = None, **settings: Any) -> Run:
     """Trains a classifier as `fovea train_cifar` does with these settings, and returns the run.
 
-    The names are those of the flags: train(dataset="cifar10", epochs=20, output="runs/a", resume="auto"). `data` and
-    `test` are tuples (images, labels [N]): pixels u8 [N, H, W, 3], which are augmented as files are, or values f32
-    [N, 3, H, W], which are taken as they are. Or they are iterables of such tuples, read once before the first step
-    and anew in each epoch, in their order.
+    `fovea train_cifar --help` lists the settings; --batch-size is batch_size here: train(dataset="cifar10", epochs=20,
+    output="runs/a", resume="auto"). `data` and `test` are tuples (images, labels [N]): pixels u8 [N, H, W, 3], which
+    are augmented as files are, or values f32 [N, 3, H, W], which are taken as they are. Or they are iterables of such
+    tuples, read once before the first step and anew in each epoch, in their order.
 
-    `on_epoch` gets a row of the log after each epoch. An exception in it or in an iterable ends the run, whose state
-    is saved. So is it after Ctrl-C, which ends the run early (`finished` is False); the main thread alone heeds it.
-    Progress goes to standard output.
+    `on_epoch` gets a row of the log after each epoch: epoch (from 0), train_loss, eval_top1 and others. An exception
+    in it or in an iterable ends the run, whose state is saved. So is it after Ctrl-C, which ends the run early
+    (`finished` is False); the main thread alone heeds it. Progress goes to standard output.
     """
     wanted = {**(config or {}), **settings}
+    if on_epoch is not None and not callable(on_epoch):
+        raise TypeError(f"train: on_epoch: got {type(on_epoch).__name__}, expected a function of a row")
+    if wanted.get("resume") is True:
+        raise Error('train: resume: got True, expected "auto", the run in `output`, or the path of a state')
     wanted.setdefault("output", time.strftime("runs/%Y%m%d-%H%M%S-python"))
     if (data is None) != (test is None):
         raise Error("train: got data without test, or test without data, expected both: evaluation needs images too")

@@ -60,7 +60,7 @@ class Backward(unittest.TestCase):
         self.assertEqual((x.is_leaf, y.is_leaf, x.op, y.op), (True, False, None, "exp"))
         self.assertTrue(y.requires_grad)
         self.assertFalse(y.detach().requires_grad)
-        with self.assertRaises(fovea.Error):
+        with self.assertRaisesRegex(fovea.Error, r"wrap it in fovea.no_grad\(\)"):
             x.fill_(0)
 
 

@@ -30,6 +30,21 @@ class Models(unittest.TestCase):
             tiny(depht=3)
         with self.assertRaisesRegex(fovea.Error, "vit_tiny"):
             fovea.create_model("vit_tiney_patch8_32")
+        with self.assertRaisesRegex(fovea.Error, r"fovea.list_models\(all=True\) lists all"):
+            fovea.create_model("resnet")
+        with self.assertRaisesRegex(fovea.Error, "create_model: gone/weights.safetensors does not exist"):
+            fovea.create_model("gone/weights.safetensors")
+
+    def test_pixels_are_an_error_that_says_what_the_model_takes(self):
+        for task in ("vit_tiny_patch8_32", "mae_vit_tiny_patch8_32"):
+            with self.assertRaisesRegex(fovea.Error, r"model: got u8 \[2, 3, 32, 32\], expected f32, .*fovea.predict\(\)"):
+                fovea.create_model(task, depth=1)(fovea.zeros(2, 3, 32, 32, dtype=fovea.u8))
+
+    def test_an_array_for_a_tensor_is_an_error_that_says_what_to_do(self):
+        model, array = tiny(), np.zeros((1, 3, 32, 32), dtype=np.float32)
+        for use, text in [(model, "model: got ndarray"), (lambda x: fovea.attention_maps(model, x), "attention_maps: got ndarray")]:
+            with self.assertRaisesRegex(TypeError, text + r", expected a tensor; fovea.tensor\(\)"):
+                use(array)
 
     def test_initial_values_are_a_function_of_the_seed(self):
         one, same, other = (tiny(seed=seed)(images()).tolist() for seed in (1, 1, 2))
@@ -180,6 +195,11 @@ class Batches(unittest.TestCase):
     def test_an_unknown_setting_names_the_nearest(self):
         with self.assertRaisesRegex(fovea.Error, "batch-size"):
             fovea.batches(batch_sise=3)
+
+    def test_errors_name_settings_as_the_call_does(self):
+        with tempfile.TemporaryDirectory() as folder, self.assertRaisesRegex(
+                fovea.Error, "contains no train.pack; fovea pack creates one, train_split sets another path"):
+            fovea.batches(dataset="pack", data_dir=folder)
 
 
 if __name__ == "__main__":

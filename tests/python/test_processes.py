@@ -104,6 +104,7 @@ class Programs(unittest.TestCase):
         for name in ("train_cifar", "evaluate", "export"):
             self.assertIn(name, done.stdout)
             self.assertIn("Usage:", self.fovea(name, "--help").stdout)
+        self.assertIn("--batch-size", self.fovea("train_cifar", "--help").stdout)
         self.assertRegex(self.fovea("--version").stdout, r"^fovea \d+\.\d+\.\d+ \(GCC .*CUDA off")
 
     def test_mistakes_exit_with_2(self):

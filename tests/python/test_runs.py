@@ -40,14 +40,17 @@ class Runs(unittest.TestCase):
         self.assertEqual(run.epochs["epoch"].tolist(), [0, 1, 2])
         self.assertEqual(run.epochs["eval_top1"][-1], 100)
         self.assertEqual([row["train_loss"] for row in rows], run.epochs["train_loss"].tolist())
-        self.assertEqual(run.config["epochs"], 3)
+        self.assertEqual((run.config["epochs"], run.config["batch_size"], run.config["depth"]), (3, 16, 1))
         self.assertEqual(run.model()(fovea.zeros(1, 3, 32, 32)).shape, (1, 3))
         images, labels = pictures(20, seed=3)
-        found = fovea.predict(self.output, images)
+        found = fovea.predict(run, images)
+        self.assertEqual(fovea.predict(self.output, images).names(), found.names())
         self.assertEqual(found.names(), [f"class {label}" for label in labels])
         np.testing.assert_allclose(found.probabilities.sum(1).numpy(), 1, rtol=1e-5)
         with self.assertRaisesRegex(fovea.Error, "predict: got images of shape"):
             fovea.predict(self.output, images[0])
+        with self.assertRaisesRegex(fovea.Error, r"predict: got f32 .*expected pixels u8.*not trained on values f32"):
+            fovea.predict(run, images.transpose(0, 3, 1, 2).astype(np.float32))
         again = fovea.read_run(self.output)
         self.assertEqual(again.epochs["lr"].tolist(), run.epochs["lr"].tolist())
 
@@ -71,6 +74,8 @@ class Runs(unittest.TestCase):
     def test_a_run_resumes_on_the_same_images_alone(self):
         images, labels = pictures(150)
         self.train(epochs=1)
+        with self.assertRaisesRegex(fovea.Error, '^output: .* already contains a run; resume="auto" continues it'):
+            self.train(epochs=1)
         with self.assertRaisesRegex(fovea.Error, "different training images"):
             self.train(data=(images ^ 1, labels), epochs=2, resume="auto")
         self.assertEqual(len(self.train(epochs=2, resume="auto").epochs["epoch"]), 2)
@@ -79,14 +84,18 @@ class Runs(unittest.TestCase):
         images, labels = pictures(40)
         for data, test, settings, text in [
                 ((images, labels), None, {}, "expected both"),
-                ((images.astype("f4"), labels), (images, labels), {}, "f32 for one of data and test and pixels u8"),
-                ((images, labels[:-1]), (images, labels), {}, r"expected i64 \[40\]"),
+                ((images.astype("f4"), labels), (images, labels), {}, r"images.transpose\(0, 3, 1, 2\) moves the channels"),
+                ((images, labels[:-1]), (images, labels), {}, r"expected integers \[40\]"),
                 ((images, labels * 0), (images, labels), {}, "got labels from 0 to 2, expected 0 to 0"),
                 ((images, labels), (images, labels), {"dataset": "builtin"}, "expected one of them"),
-                ((images, labels), (images, labels), {"batch_size": 64}, "batch-size"),
+                ((images, labels), (images, labels), {"batch_size": 64}, "^batch_size: got 64"),
+                ((images, labels), (images, labels), {"resume": True}, 'resume: got True, expected "auto"'),
+                ((images, labels), (images, labels), {"resume": "gone"}, "^resume: gone does not exist"),
                 ((images, labels), (images, labels), {"epoch": 3}, "did you mean epochs")]:
             with self.assertRaisesRegex(fovea.Error, text):
                 fovea.train({**TINY, "output": self.output, **settings}, data, test)
+        with self.assertRaisesRegex(TypeError, "train: on_epoch: got int, expected a function"):
+            self.train(on_epoch=3)
         self.assertFalse(pathlib.Path(self.output).exists())
         with self.assertRaisesRegex(fovea.Error, "no log.csv"):
             fovea.read_run(self.folder.name)

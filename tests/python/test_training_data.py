@@ -86,10 +86,12 @@ class Values(TrainingCase):
         run = self.train(values(40, shape=(3, 16, 24)), values(20, seed=2, shape=(3, 16, 24)), epochs=1)
         self.assertEqual(run.model()(fovea.zeros(2, 3, 16, 24)).shape, (2, 3))
 
-    def test_numpy_and_torch_labels_and_lists_will_do(self):
+    def test_labels_of_any_type_of_integers_and_lists_will_do(self):
         images, labels = values(40)
-        run = self.train((images, labels.astype(np.int32)), (images, labels.tolist()), epochs=1)
-        self.assertEqual(len(run.epochs["epoch"]), 1)
+        for kinds in ((labels.astype(np.int32), labels.tolist()), (labels.astype(np.uint8), labels.astype(np.int8))):
+            data, test = ((images, kind) for kind in kinds)
+            self.train(data, [test], epochs=1, output=self.output + str(kinds[0].dtype))
+        self.assertEqual(self.weights(self.output + "int32"), self.weights(self.output + "uint8"))
 
 
 class Iterables(TrainingCase):
@@ -111,7 +113,7 @@ class Iterables(TrainingCase):
             output = str(self.folder / str(size))
             with contextlib.redirect_stdout(io.StringIO()):
                 run = fovea.train({**settings, "output": output, **wanted}, Batches(images, labels, size), values(10), epochs=1)
-            self.assertEqual(run.config["batch-size"], 16)
+            self.assertEqual(run.config["batch_size"], 16)
             found.append(self.weights(output))
         self.assertEqual(found[0], found[1])
         self.assertEqual(found[0], found[2])
@@ -137,7 +139,7 @@ class Iterables(TrainingCase):
         others, test = images.copy(), values(10, seed=2)
         others[-1, -1, -1, -1] += 1
         self.train(Batches(images, labels), test, epochs=1)
-        with self.assertRaisesRegex(fovea.Error, "different training images.*--accept-other-images"):
+        with self.assertRaisesRegex(fovea.Error, "different training images.* accept_other_images"):
             self.train(Batches(others, labels), test, epochs=2, resume="auto")
         with self.assertRaisesRegex(fovea.Error, "different test images"):
             self.train(Batches(images, labels), values(10, seed=3), epochs=2, resume="auto")
@@ -169,9 +171,14 @@ class Refusals(TrainingCase):
                 (good, values(9, shape=(3, 16, 16)), {}, r"test: got images of shape \(3, 16, 16\), expected \(3, 32, 32\)"),
                 ((images.astype("f8"), labels), good, {}, "dtype f64, expected u8 .* or f32"),
                 ((images[0], labels), good, {}, "expected u8"),
-                ((images, labels[:-1]), good, {}, r"expected i64 \[40\]"),
-                ((images, labels.astype("f4")), good, {}, r"expected i64 \[40\]"),
-                ((images, labels - 1), good, {}, "got labels from -1 to 1"),
+                ((images, labels[:-1]), good, {}, r"expected integers \[40\]"),
+                ((images, labels.astype("f4")), good, {}, r"expected integers \[40\]"),
+                ((images, labels - 1), good, {}, "got labels from -1 to 1, expected 0 to K - 1"),
+                ((raw[0][..., :1], labels), good, {}, r"np.repeat\(images, 3, axis=3\) makes grey ones RGB"),
+                ((raw[0][..., 0], labels), good, {}, r"np.repeat\(images\[..., None\], 3, axis=3\) makes grey ones RGB"),
+                ((raw[0].transpose(0, 3, 1, 2), labels), good, {}, r"images.transpose\(0, 2, 3, 1\) moves the channels"),
+                ((images.transpose(0, 2, 3, 1), labels), good, {},
+                 r"images f32 \[40, 32, 32, 3\], expected \[N, C, H, W\]; images.transpose\(0, 3, 1, 2\)"),
                 ((images, labels, labels), good, {}, r"train: data: got a tuple of 3, expected \(images, labels\)"),
                 (3, good, {}, "train: data: got int, expected"),
                 (iter([good]), good, {}, "train: data: got an iterator .* which can be read once"),
@@ -184,7 +191,7 @@ class Refusals(TrainingCase):
                 (good, good, {"dataset": "builtin"}, "both data and the setting dataset"),
                 (good, good, {"val_fraction": 0.1}, "both data and the setting val-fraction"),
                 (good, good, {"classes": "2"}, "both data and the setting classes"),
-                (good, good, {"batch_size": 64}, "batch-size"),
+                (good, good, {"batch_size": 64}, "^batch_size: got 64"),
                 (good, good, {"teacher_logits": "x.safetensors", "distillation_type": "soft"}, "x.safetensors"),
                 (good, good, {"model": "mae_vit_tiny_patch8_32"}, "mae_vit_tiny_patch8_32"),
                 (good, good, {"model": "vit_tiny_patch16_224", "img_size": "32x40"}, "img_size"),
