@@ -81,17 +81,27 @@ void check_as_on_cpu(const Program& program, double tolerance) {
 }  // namespace
 
 TEST_CASE("attention's passes also sum the gradient of the qkv layer's bias") {
+  struct Size {
+    std::int64_t tokens, width;
+  };
   for (const DType dtype : {DType::f32, DType::bf16}) {
-    for (const std::int64_t tokens : {3, 17, 64, 65, 150}) {
-      for (const std::int64_t width : {13, 48, 64}) {
+    for (const Size& size : {Size{3, 48}, {17, 64}, {64, 13}, {65, 48}, {150, 13}}) {
+      const auto [tokens, width] = size;
+      for (const bool turns : {false, true}) {
+        if (turns && width % 4 != 0) continue;
         CAPTURE(std::string(to_string(dtype)));
         CAPTURE(tokens);
         CAPTURE(width);
+        CAPTURE(turns);
+        const Tensor t = rand_normal({1, tokens - 1, width / 2}, {0, 1}, {7});
+        const Tensor table = ops::stack({ops::cos(t), ops::sin(t)}, 0);
         check_as_on_cpu(
             [&](Leaves& leaf) {
               const Tensor x = leaf({2, tokens, 8}).to(dtype);
               const Tensor qkv = ops::linear(x, leaf({6 * width, 8}), leaf({6 * width}));
-              return ops::self_attention(qkv, 2);
+              if (!turns) return ops::self_attention(qkv, 2);
+              const ops::Rotation rotation{.table = table.to(x.device()), .prefix = 1};
+              return ops::self_attention(qkv, 2, {}, {.rotation = rotation});
             },
             dtype == DType::f32 ? 1e-5 : 2e-2);
       }
