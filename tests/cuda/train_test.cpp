@@ -60,7 +60,7 @@ void check_planned_memory(std::int64_t batches, bool graph) {
   CAPTURE(graph);
   TrainConfig config = tiny_config();
   config.run.device = tests::kCuda;
-  constexpr std::int64_t kBatch = 16;
+  constexpr std::int64_t kBatch = 32;
   config.images.loader.batch_size = kBatch;
   config.loop.grad_accum_steps = batches;
   config.step.graph = graph;
@@ -262,6 +262,6 @@ TEST_CASE("what a step takes of the device is measured, and the batch that fits 
 
 TEST_CASE("a plan counts the memory of a run whose steps are repeated, with all their batches") {
   check_planned_memory(1, true);
-  check_planned_memory(3, true);
-  check_planned_memory(3, false);
+  check_planned_memory(6, true);
+  check_planned_memory(6, false);
 }
