@@ -86,7 +86,7 @@ TEST_CASE("attention's passes also sum the gradient of the qkv layer's bias") {
   };
   for (const DType dtype : {DType::f32, DType::bf16}) {
     for (const Size& size : {Size{3, 48}, {17, 64}, {64, 13}, {65, 48}, {150, 13}}) {
-      const auto [tokens, width] = size;
+      const std::int64_t tokens = size.tokens, width = size.width;
       for (const bool turns : {false, true}) {
         if (turns && width % 4 != 0) continue;
         CAPTURE(std::string(to_string(dtype)));
