@@ -2,6 +2,7 @@
 #include "apps/tasks/evaluate_request.h"
 
 #include <algorithm>
+#include <span>
 
 #include "engine/base/error.h"
 #include "engine/base/text.h"
@@ -104,7 +105,7 @@ TaskKind EvaluateRequest::task() const {
     return task_of(request);
   };
   const TaskKind task = task_of_weights(checkpoints.front());
-  for (const std::string& checkpoint : checkpoints) {
+  for (const std::string& checkpoint : std::span(checkpoints).subspan(1)) {
     const TaskKind other = task_of_weights(checkpoint);
     check(other == task, checkpoint, " is ", noun_of(other), ", and ", checkpoints.front(), " ",
           noun_of(task), "; expected models of one task, evaluate them in turn");
