@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <utility>
 
 #include "engine/cuda/runtime.h"
 #include "tests/cuda/emulator/machine.h"
@@ -26,15 +27,16 @@ struct StepCounts {
   }
 };
 
-/// The third step of a new run, when all caches are filled. counting(true) is called before it,
-/// and counting(false) after it.
+/// The second step of a new run, when all caches are filled. counting(true) is called before it,
+/// and counting(false) after it. Races are not looked for, which takes a sixth less time.
 inline StepCounts counts_of_step(
     Trainer& trainer, const std::function<void(bool)>& counting = [](bool) {}) {
-  constexpr int kCounted = 3;
+  constexpr int kCounted = 2;
   emulate::Machine& machine = emulate::Machine::instance();
   fake::Queues& queues = fake::Queues::instance();
   StepCounts counts;
   int steps = 0;
+  const bool races = std::exchange(machine.races, false);
   TrainWatch watch;
   watch.on_step = [&](const EpochPosition&) {
     cuda::synchronize(0);
@@ -53,6 +55,7 @@ inline StepCounts counts_of_step(
   };
   watch.should_stop = [&] { return steps == kCounted; };
   trainer.fit(watch);
+  machine.races = races;
   return counts;
 }
 

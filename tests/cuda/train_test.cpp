@@ -60,7 +60,7 @@ void check_planned_memory(std::int64_t batches, bool graph) {
   CAPTURE(graph);
   TrainConfig config = tiny_config();
   config.run.device = tests::kCuda;
-  constexpr std::int64_t kBatch = 32;
+  constexpr std::int64_t kBatch = 8;
   config.images.loader.batch_size = kBatch;
   config.loop.grad_accum_steps = batches;
   config.step.graph = graph;
@@ -75,8 +75,10 @@ void check_planned_memory(std::int64_t batches, bool graph) {
   const std::int64_t before = tests::graphs_launched();
   CHECK(trainer.fit());
   CHECK(tests::graphs_launched() - before == (graph ? 1 : 0));
-  const auto peak = static_cast<double>(memory_stats(tests::kCuda).peak_bytes);
-  CHECK(peak == doctest::Approx(static_cast<double>(memory.total(kBatch))).epsilon(0.1));
+  // Beside what a run without images would take, of which most is room for products.
+  const std::int64_t fixed = memory.total(0);
+  const auto images = static_cast<double>(memory_stats(tests::kCuda).peak_bytes - fixed);
+  CHECK(images == doctest::Approx(static_cast<double>(memory.total(kBatch) - fixed)).epsilon(0.2));
   CHECK(take_findings().empty());
 }
 

@@ -2,9 +2,18 @@
 #include "tests/cuda/emulator/counters.h"
 
 #include <algorithm>
-#include <set>
 
 namespace fovea::emulate {
+namespace {
+
+/// Sorts the values and drops all but one of equal ones.
+const std::vector<std::uintptr_t>& different(std::vector<std::uintptr_t>& values) {
+  std::sort(values.begin(), values.end());
+  values.erase(std::unique(values.begin(), values.end()), values.end());
+  return values;
+}
+
+}  // namespace
 
 Counters& Counters::operator+=(const Counters& other) {
   for (const auto member :
@@ -27,6 +36,8 @@ bool SectorSet::insert(std::uintptr_t sector) {
 
 void AccessCounter::start_launch() {
   counters_ = {.launches = 1};
+  places_.clear();
+  used_.clear();
   read_.clear();
   written_.clear();
 }
@@ -38,44 +49,51 @@ void AccessCounter::add_mma(bool is_tf32) {
 
 void AccessCounter::add(unsigned lane, const void* place, const void* address, std::size_t bytes,
                         Target target) {
-  Request& request = requests_[{place, turns_[lane][place]++}];
-  request.bytes = bytes;
-  request.target = target;
+  Place& at = places_[place];
+  const std::size_t turn = at.turns[lane]++;
+  if (at.requests.empty()) used_.push_back(&at);
+  if (turn == at.requests.size()) at.requests.push_back({bytes, target, 0, {}});
+  Request& request = at.requests[turn];
+  request.lanes |= 1u << lane;
   request.addresses[lane] = reinterpret_cast<std::uintptr_t>(address);
 }
 
 void AccessCounter::finish_warp() {
-  for (const auto& [where, request] : requests_) {
-    if (request.target == Target::shared) {
-      count_shared(request);
-    } else {
-      count_global(request);
+  for (Place* const place : used_) {
+    for (const Request& request : place->requests) {
+      if (request.target == Target::shared) {
+        count_shared(request);
+      } else {
+        count_global(request);
+      }
     }
+    place->requests.clear();
+    place->turns = {};
   }
-  requests_.clear();
-  for (auto& turns : turns_) turns.clear();
+  used_.clear();
 }
 
 void AccessCounter::count_global(const Request& request) {
   constexpr std::uintptr_t kSector = 32;
-  std::set<std::uintptr_t> sectors, places;
-  for (const auto& [lane, address] : request.addresses) {
+  sectors_.clear();
+  addresses_.clear();
+  Order::for_lanes(request.lanes, [&](unsigned lane) {
+    const std::uintptr_t address = request.addresses[lane];
     for (std::size_t at = 0; at < request.bytes; at += kSector / 2) {
-      sectors.insert((address + at) / kSector);
+      sectors_.push_back((address + at) / kSector);
     }
-    sectors.insert((address + request.bytes - 1) / kSector);
-    places.insert(address);
-  }
-  const std::size_t bytes = request.bytes * places.size();
+    sectors_.push_back((address + request.bytes - 1) / kSector);
+    addresses_.push_back(address);
+  });
+  const std::size_t bytes = request.bytes * different(addresses_).size();
   ++counters_.global_requests;
   counters_.global_bytes += bytes;
   counters_.vector_bytes += request.bytes == 16 ? bytes : 0;
-  counters_.sectors += sectors.size();
   SectorSet& touched = request.target == Target::read ? read_ : written_;
-  for (const std::uintptr_t sector : sectors) {
+  for (const std::uintptr_t sector : different(sectors_)) {
+    ++counters_.sectors;
     counters_.distinct_sectors += touched.insert(sector) ? 1 : 0;
-    counters_.block_sectors +=
-        block_[request.target == Target::written].insert(sector).second ? 1 : 0;
+    counters_.block_sectors += block_[request.target == Target::written].insert(sector) ? 1 : 0;
   }
 }
 
@@ -84,18 +102,18 @@ void AccessCounter::count_global(const Request& request) {
 void AccessCounter::count_shared(const Request& request) {
   constexpr std::uintptr_t kBanks = 32, kWord = 4;
   const std::size_t words = std::max<std::size_t>(1, request.bytes / kWord);
-  const auto lanes_a_turn = static_cast<unsigned>(kWarpSize / words);
+  const auto lanes_a_turn = static_cast<unsigned>(std::max<std::size_t>(1, kWarpSize / words));
   ++counters_.shared_requests;
-  auto lane = request.addresses.begin();
-  for (unsigned last = lanes_a_turn; last <= kWarpSize; last += lanes_a_turn) {
-    std::array<std::set<std::uintptr_t>, kBanks> wanted;
-    std::size_t turns = 0;
-    for (; lane != request.addresses.end() && lane->first < last; ++lane) {
-      for (std::size_t w = 0; w < words; ++w) {
-        const std::uintptr_t word = lane->second / kWord + w;
-        wanted[word % kBanks].insert(word);
-        turns = std::max(turns, wanted[word % kBanks].size());
-      }
+  for (unsigned first = 0; first < kWarpSize; first += lanes_a_turn) {
+    words_.clear();
+    for (unsigned lane = first; lane < first + lanes_a_turn; ++lane) {
+      if ((request.lanes >> lane & 1u) == 0) continue;
+      for (std::size_t w = 0; w < words; ++w) words_.push_back(request.addresses[lane] / kWord + w);
+    }
+    std::array<unsigned, kBanks> words_of{};
+    std::uint64_t turns = 0;
+    for (const std::uintptr_t word : different(words_)) {
+      turns = std::max<std::uint64_t>(turns, ++words_of[word % kBanks]);
     }
     counters_.wavefronts += turns;
     counters_.extra_wavefronts += turns > 1 ? turns - 1 : 0;

@@ -5,10 +5,7 @@
 #include <array>
 #include <bitset>
 #include <cstdint>
-#include <map>
 #include <unordered_map>
-#include <unordered_set>
-#include <utility>
 #include <vector>
 
 #include "tests/cuda/emulator/order.h"
@@ -76,16 +73,23 @@ class AccessCounter {
   struct Request {
     std::size_t bytes = 0;
     Target target = Target::read;
-    std::map<unsigned, std::uintptr_t> addresses;  ///< address per lane
+    std::uint32_t lanes = 0;
+    std::array<std::uintptr_t, kWarpSize> addresses;  ///< of those lanes
+  };
+  /// A place in the program, and the requests that are made there.
+  struct Place {
+    std::vector<Request> requests;
+    std::array<std::uint32_t, kWarpSize> turns{};  ///< accesses of each lane so far
   };
   void count_shared(const Request& request);
   void count_global(const Request& request);
 
-  std::map<std::pair<const void*, unsigned>, Request> requests_;  ///< by place and turn
-  std::array<std::map<const void*, unsigned>, kWarpSize> turns_;
+  std::unordered_map<const void*, Place> places_;
+  std::vector<Place*> used_;  ///< those with requests
   Counters counters_;
   SectorSet read_, written_;                                 ///< by the launch
-  std::array<std::unordered_set<std::uintptr_t>, 2> block_;  ///< read and written by the block
+  std::array<SectorSet, 2> block_;                           ///< read and written by the block
+  std::vector<std::uintptr_t> sectors_, addresses_, words_;  ///< of the request that is counted
 };
 
 }  // namespace fovea::emulate

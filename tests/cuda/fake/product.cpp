@@ -1,6 +1,7 @@
 // cuBLASLt's GEMM on the CPU: checks of the documented rules, and plain loops.
 #include "tests/cuda/fake/product.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <utility>
@@ -215,11 +216,16 @@ std::vector<double> Product::result_of(std::int64_t entry) const {
   const void* const addend = entry_of(c, form.c, entry);
   const std::size_t m = form.d.rows, n = form.d.columns, k = left.size() / m;
   std::vector<double> result(m * n, 0);
-  for (std::size_t i = 0; i < m; ++i) {
+  constexpr std::size_t kRows = 8;  // that share a row of `right` while it is in the cache
+  for (std::size_t first = 0; first < m; first += kRows) {
     for (std::size_t p = 0; p < k; ++p) {
-      const double value = left[i * k + p];
-      for (std::size_t j = 0; j < n; ++j) result[i * n + j] += value * right[p * n + j];
+      for (std::size_t i = first; i < std::min(m, first + kRows); ++i) {
+        const double value = left[i * k + p];
+        for (std::size_t j = 0; j < n; ++j) result[i * n + j] += value * right[p * n + j];
+      }
     }
+  }
+  for (std::size_t i = 0; i < m; ++i) {
     const double bias = has_bias() ? load(op.bias, form.d.type, static_cast<std::int64_t>(i)) : 0;
     for (std::size_t j = 0; j < n; ++j) {
       const auto at = static_cast<std::int64_t>(i + j * std::size_t(form.d.leading));
