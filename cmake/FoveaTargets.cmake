@@ -54,7 +54,7 @@ if(FOVEA_WERROR)
 endif()
 if(FOVEA_SANITIZE)
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${FOVEA_SANITIZE}>
-                      $<$<COMPILE_LANGUAGE:CXX>:-fno-omit-frame-pointer> -g)
+                      $<$<COMPILE_LANGUAGE:CXX>:-fno-omit-frame-pointer> -g1)  # of lines alone
   add_link_options(-fsanitize=${FOVEA_SANITIZE})
 endif()
 
