@@ -31,7 +31,7 @@ class Forward {
       : strip_(strip_rows(c, windows)),
         conv_(c, windows, strip_ < windows.out[0] ? strip_of(windows, strip_) : windows),
         panels_(ceil_div(conv_.outputs, kPanel)),
-        rows_(larger(1, kBlock / conv_.layout.pitch)),
+        rows_(task_rows<A>(strip_, conv_.layout.pitch, conv_.windows.out[1])),
         shared_(c.groups * panels_ * conv_.depth * kPanel, conv_.depth) {
     conv_.fill_offsets(shared_.offsets);
     pack();

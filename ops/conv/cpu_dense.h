@@ -11,7 +11,7 @@
 
 namespace fovea::ops::cpu::FOVEA_ISA {
 
-inline constexpr std::int64_t kBlock = 256;  // outputs per task, at least one row: fits the cache
+inline constexpr std::int64_t kBlock = 256;          // outputs per task, about: they fit the cache
 inline constexpr std::int64_t kMinCopied = 1 << 14;  // elements that justify waking a thread
 inline constexpr std::int64_t kMaxLines = 1 << 20;   // elements of an image that are laid out whole
 
@@ -44,6 +44,23 @@ inline std::int64_t strip_rows(const DenseConvCall& c, const Windows& windows) {
     strips *= 2;
   }
   return rows();
+}
+
+/// The rows of a task, of `all` that lie `pitch` apart and have `width` elements each: those with
+/// the fewest elements in vectors (of which a tile has one or two), at least one row.
+template <class A>
+std::int64_t task_rows(std::int64_t all, std::int64_t pitch, std::int64_t width) {
+  const auto elements = [&](std::int64_t rows) {
+    return rows == 0 ? 0 : ceil_div((rows - 1) * pitch + width, kLanes<A>) * kLanes<A>;
+  };
+  const auto in_all = [&](std::int64_t rows) {
+    return all / rows * elements(rows) + elements(all % rows);
+  };
+  std::int64_t best = larger(1, kBlock / 2 / pitch);
+  for (std::int64_t rows = best + 1; rows <= 3 * kBlock / 2 / pitch; ++rows) {
+    if (in_all(rows) < in_all(best)) best = rows;
+  }
+  return best;
 }
 
 /// Sizes and layouts shared by all three GEMMs. A group is an independent convolution. Each GEMM

@@ -28,7 +28,7 @@ class InputGradient {
   explicit InputGradient(const DenseConvCall& c)
       : conv_(c),
         panels_(ceil_div(conv_.channels, kPanel)),
-        rows_(larger(1, kBlock / conv_.layout.pitch)),
+        rows_(task_rows<A>(conv_.layout.rows, conv_.layout.pitch, conv_.layout.pitch)),
         depth_(conv_.outputs * conv_.window),
         dy_line_(conv_.layout.reach + conv_.layout.plane + kSlack),
         shared_(c.groups * panels_ * depth_ * kPanel, depth_, phases()) {
@@ -99,13 +99,16 @@ class InputGradient {
 
   void load_outputs(std::int64_t image, A* lines) const {
     const std::int64_t pixels = conv_.windows.out[0] * conv_.windows.out[1];
+    const std::int64_t filled = conv_.layout.reach + conv_.windows.out[0] * conv_.layout.pitch;
     const T* dy = static_cast<const T*>(conv_.call.dy) + image * conv_.call.outputs * pixels;
     parallel_for(conv_.call.outputs, grain(kMinCopied, dy_line_),
                  [&](std::int64_t begin, std::int64_t end) {
                    for (std::int64_t i = begin; i < end; ++i) {
-                     clear_lines(lines + i * dy_line_, dy_line_);
+                     A* const line = lines + i * dy_line_;
+                     clear_lines(line, conv_.layout.reach);
                      outputs_to_line(conv_.windows, conv_.layout, dy + i * pixels,
-                                     lines + i * dy_line_ + conv_.layout.reach);
+                                     line + conv_.layout.reach);
+                     clear_lines(line + filled, dy_line_ - filled);
                    }
                  });
   }

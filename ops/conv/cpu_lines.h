@@ -53,7 +53,7 @@ void clear_lines(A* lines, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) lines[i] = 0;
 }
 
-/// The destination of column x of an image row: its phase, and the column within the phase.
+/// The place of column x of an image row: its phase, and the column within the phase.
 struct PhasePlace {
   std::int64_t phase, column;
 
@@ -79,27 +79,28 @@ inline void copy_every(std::int64_t step, const T* from, std::int64_t count, A* 
 template <class T>
 void image_to_lines(const Windows& w, const LineLayout& l, const T* image, std::int64_t first,
                     acc_t<T>* lines) {
-  clear_lines(lines, l.channel);
-  const std::int64_t top = first - w.padding[0];  // the image row at the first row of the lines
-  const std::int64_t end = smaller(w.in[0], top + l.rows * w.stride[0]);
-  for (std::int64_t y = larger(0, top); y < end; ++y) {
-    const std::int64_t row = y - top;
-    const T* const from = image + y * w.in[1];
-    acc_t<T>* to = lines + row % w.stride[0] * w.stride[1] * l.plane + row / w.stride[0] * l.pitch;
-    for (std::int64_t x = 0; x < w.stride[1] && x < w.in[1]; ++x) {
+  const std::int64_t step = w.stride[1];
+  for (std::int64_t row = 0; row < l.rows * w.stride[0]; ++row) {
+    const std::int64_t y = first + row - w.padding[0];
+    acc_t<T>* const to = lines + row % w.stride[0] * step * l.plane + row / w.stride[0] * l.pitch;
+    for (std::int64_t x = 0; x < step; ++x) {  // the first column of each phase
       const PhasePlace at(w, x);
-      copy_every(w.stride[1], from + x, (w.in[1] - x + w.stride[1] - 1) / w.stride[1],
-                 to + at.phase * l.plane + at.column);
+      acc_t<T>* const line = to + at.phase * l.plane;
+      const bool exists = 0 <= y && y < w.in[0] && x < w.in[1];
+      const std::int64_t count = exists ? (w.in[1] - x + step - 1) / step : 0;
+      clear_lines(line, at.column);
+      copy_every(step, image + (exists ? y * w.in[1] + x : 0), count, line + at.column);
+      clear_lines(line + at.column + count, l.pitch - at.column - count);
     }
   }
 }
 
-/// Converts the outputs of one channel to a line, with zeros between rows; the line must be zero
-/// on entry.
+/// Converts the outputs of one channel to a line, with zeros after each row.
 template <class T>
 void outputs_to_line(const Windows& w, const LineLayout& l, const T* y, acc_t<T>* line) {
-  for (std::int64_t i = 0; i < w.out[0]; ++i) {
-    copy_every(1, y + i * w.out[1], w.out[1], line + i * l.pitch);
+  for (std::int64_t i = 0; i < w.out[0]; ++i, y += w.out[1], line += l.pitch) {
+    copy_every(1, y, w.out[1], line);
+    clear_lines(line + w.out[1], l.pitch - w.out[1]);
   }
 }
 

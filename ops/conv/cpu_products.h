@@ -72,12 +72,13 @@ void correlate_rows(const Correlation<A>& c, std::int64_t length) {
   if (q < length) correlate_tile<kRows, 1>(c, q);
 }
 
-template <class A>
+/// As many rows as there are, and one more where their number is odd.
+template <int kRows, class A>
 void correlate_run(const Correlation<A>& c, std::int64_t rows, std::int64_t length) {
-  constexpr int kTwoThirds = (2 * kPanel + 2) / 3, kThird = (kPanel + 2) / 3;
-  if (rows > kTwoThirds) return correlate_rows<kPanel>(c, length);
-  if (rows > kThird) return correlate_rows<kTwoThirds>(c, length);
-  correlate_rows<kThird>(c, length);
+  if constexpr (kRows > 2) {
+    if (rows <= kRows - 2) return correlate_run<kRows - 2>(c, rows, length);
+  }
+  correlate_rows<kRows>(c, length);
 }
 
 /// Processes up to kPanel `rows` and `length` outputs, the depth in runs (ops/common/run_sum.h).
@@ -90,7 +91,7 @@ void correlate(const Correlation<A>& c, std::int64_t rows, std::int64_t length) 
     run.offsets += k;
     run.weights += k * kPanel;
     run.adds = k > 0;
-    correlate_run(run, rows, length);
+    correlate_run<kPanel>(run, rows, length);
     k += detail::kRunTerms;
   } while (k < c.depth);
 }
