@@ -54,7 +54,9 @@ if(FOVEA_WERROR)
 endif()
 if(FOVEA_SANITIZE)
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${FOVEA_SANITIZE}>
-                      $<$<COMPILE_LANGUAGE:CXX>:-fno-omit-frame-pointer> -g1)  # of lines alone
+                      $<$<COMPILE_LANGUAGE:CXX>:-fno-omit-frame-pointer>
+                      # Reports need no more than the numbers of lines.
+                      $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<NOT:$<CONFIG:Debug>>>:-g1>)
   add_link_options(-fsanitize=${FOVEA_SANITIZE})
 endif()
 

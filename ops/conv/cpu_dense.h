@@ -11,7 +11,7 @@
 
 namespace fovea::ops::cpu::FOVEA_ISA {
 
-inline constexpr std::int64_t kBlock = 256;          // outputs per task, about: they fit the cache
+inline constexpr std::int64_t kBlock = 256;  // about the outputs of a task, which fit the cache
 inline constexpr std::int64_t kMinCopied = 1 << 14;  // elements that justify waking a thread
 inline constexpr std::int64_t kMaxLines = 1 << 20;   // elements of an image that are laid out whole
 
@@ -46,8 +46,8 @@ inline std::int64_t strip_rows(const DenseConvCall& c, const Windows& windows) {
   return rows();
 }
 
-/// The rows of a task, of `all` that lie `pitch` apart and have `width` elements each: those with
-/// the fewest elements in vectors (of which a tile has one or two), at least one row.
+/// The rows of a task: about kBlock elements, at least one row. Of the candidates those whose
+/// vectors cover the fewest elements over `all` rows, which lie `pitch` apart and are `width` wide.
 template <class A>
 std::int64_t task_rows(std::int64_t all, std::int64_t pitch, std::int64_t width) {
   const auto elements = [&](std::int64_t rows) {
@@ -56,8 +56,9 @@ std::int64_t task_rows(std::int64_t all, std::int64_t pitch, std::int64_t width)
   const auto in_all = [&](std::int64_t rows) {
     return all / rows * elements(rows) + elements(all % rows);
   };
-  std::int64_t best = larger(1, kBlock / 2 / pitch);
-  for (std::int64_t rows = best + 1; rows <= 3 * kBlock / 2 / pitch; ++rows) {
+  const std::int64_t usual = larger(1, kBlock / pitch);
+  std::int64_t best = usual;
+  for (std::int64_t rows = larger(1, usual / 2); rows <= usual + usual / 2; ++rows) {
     if (in_all(rows) < in_all(best)) best = rows;
   }
   return best;

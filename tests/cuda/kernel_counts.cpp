@@ -52,12 +52,11 @@ bench::WorkloadSpec spec_of(const CountOptions& o) {
   return spec;
 }
 
-/// Counts the third step, when all caches are filled.
+/// Counts the second step, when all caches are filled.
 void count_step(const bench::WorkloadSpec& spec) {
   emulate::Machine& machine = emulate::Machine::instance();
   machine.races = false;  // which the tests look for
   bench::Workload workload(spec);
-  workload.step();
   workload.step();
   machine.kernels.clear();
   machine.counts = true;

@@ -75,7 +75,7 @@ void check_planned_memory(std::int64_t batches, bool graph) {
   const std::int64_t before = tests::graphs_launched();
   CHECK(trainer.fit());
   CHECK(tests::graphs_launched() - before == (graph ? 1 : 0));
-  // Beside what a run without images would take, of which most is room for products.
+  // Without the fixed part, most of it room for products, in which an error would be lost.
   const std::int64_t fixed = memory.total(0);
   const auto images = static_cast<double>(memory_stats(tests::kCuda).peak_bytes - fixed);
   CHECK(images == doctest::Approx(static_cast<double>(memory.total(kBatch) - fixed)).epsilon(0.2));

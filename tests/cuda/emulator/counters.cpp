@@ -6,8 +6,8 @@
 namespace fovea::emulate {
 namespace {
 
-/// Sorts the values and drops all but one of equal ones.
-const std::vector<std::uintptr_t>& different(std::vector<std::uintptr_t>& values) {
+/// Sorts the values and drops repeats.
+const std::vector<std::uintptr_t>& distinct(std::vector<std::uintptr_t>& values) {
   std::sort(values.begin(), values.end());
   values.erase(std::unique(values.begin(), values.end()), values.end());
   return values;
@@ -85,12 +85,12 @@ void AccessCounter::count_global(const Request& request) {
     sectors_.push_back((address + request.bytes - 1) / kSector);
     addresses_.push_back(address);
   });
-  const std::size_t bytes = request.bytes * different(addresses_).size();
+  const std::size_t bytes = request.bytes * distinct(addresses_).size();
   ++counters_.global_requests;
   counters_.global_bytes += bytes;
   counters_.vector_bytes += request.bytes == 16 ? bytes : 0;
   SectorSet& touched = request.target == Target::read ? read_ : written_;
-  for (const std::uintptr_t sector : different(sectors_)) {
+  for (const std::uintptr_t sector : distinct(sectors_)) {
     ++counters_.sectors;
     counters_.distinct_sectors += touched.insert(sector) ? 1 : 0;
     counters_.block_sectors += block_[request.target == Target::written].insert(sector) ? 1 : 0;
@@ -106,13 +106,13 @@ void AccessCounter::count_shared(const Request& request) {
   ++counters_.shared_requests;
   for (unsigned first = 0; first < kWarpSize; first += lanes_a_turn) {
     words_.clear();
-    for (unsigned lane = first; lane < first + lanes_a_turn; ++lane) {
+    for (unsigned lane = first; lane < std::min(first + lanes_a_turn, kWarpSize); ++lane) {
       if ((request.lanes >> lane & 1u) == 0) continue;
       for (std::size_t w = 0; w < words; ++w) words_.push_back(request.addresses[lane] / kWord + w);
     }
     std::array<unsigned, kBanks> words_of{};
     std::uint64_t turns = 0;
-    for (const std::uintptr_t word : different(words_)) {
+    for (const std::uintptr_t word : distinct(words_)) {
       turns = std::max<std::uint64_t>(turns, ++words_of[word % kBanks]);
     }
     counters_.wavefronts += turns;
