@@ -82,10 +82,11 @@ void check_as_on_cpu(const Program& program, double tolerance) {
 
 TEST_CASE("attention's passes also sum the gradient of the qkv layer's bias") {
   struct Size {
-    std::int64_t tokens, width;
+    std::int64_t images, tokens, width;
   };
   for (const DType dtype : {DType::f32, DType::bf16}) {
-    for (const Size& size : {Size{3, 48}, {17, 64}, {64, 13}, {65, 13}, {65, 64}, {150, 48}}) {
+    for (const Size& size :
+         {Size{2, 3, 48}, {2, 17, 64}, {2, 64, 13}, {2, 65, 13}, {2, 65, 64}, {1, 150, 48}}) {
       const std::int64_t tokens = size.tokens, width = size.width;
       for (const bool turns : {false, true}) {
         if (turns && width % 4 != 0) continue;
@@ -97,7 +98,7 @@ TEST_CASE("attention's passes also sum the gradient of the qkv layer's bias") {
         const Tensor table = ops::stack({ops::cos(t), ops::sin(t)}, 0);
         check_as_on_cpu(
             [&](Leaves& leaf) {
-              const Tensor x = leaf({2, tokens, 8}).to(dtype);
+              const Tensor x = leaf({size.images, tokens, 8}).to(dtype);
               const Tensor qkv = ops::linear(x, leaf({6 * width, 8}), leaf({6 * width}));
               if (!turns) return ops::self_attention(qkv, 2);
               const ops::Rotation rotation{.table = table.to(x.device()), .prefix = 1};

@@ -60,7 +60,7 @@ void check_planned_memory(std::int64_t batches, bool graph) {
   CAPTURE(graph);
   TrainConfig config = tiny_config();
   config.run.device = tests::kCuda;
-  constexpr std::int64_t kBatch = 8;
+  constexpr std::int64_t kBatch = 4;
   config.images.loader.batch_size = kBatch;
   config.loop.grad_accum_steps = batches;
   config.step.graph = graph;

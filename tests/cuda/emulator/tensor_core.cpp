@@ -48,16 +48,15 @@ class LastPlace {
 
 constexpr unsigned kDepth = 16;  ///< products of a sum; the second half is zero in tf32
 
-float sum_of(float d, const double (&a)[kDepth], const double (&b)[kDepth]) {
-  double terms[kDepth], sum = d;
+/// A sum whose terms are cut off at the last place of the largest one.
+float cut_sum(float d, const double* a, const double* b) {
+  double terms[kDepth];
   for (unsigned k = 0; k < kDepth; ++k) terms[k] = a[k] * b[k];
-  for (unsigned k = 0; k < kDepth; ++k) sum += terms[k];
-  if (Machine::instance().rounding == 0 || !std::isfinite(sum)) return static_cast<float>(sum);
   double largest = std::abs(static_cast<double>(d));
   for (unsigned k = 0; k < kDepth; ++k) largest = std::max(largest, std::abs(terms[k]));
   if (largest == 0) return 0;
   const LastPlace of_terms(largest);
-  sum = of_terms.cut(d);
+  double sum = of_terms.cut(d);
   for (unsigned k = 0; k < kDepth; ++k) sum += of_terms.cut(terms[k]);
   return sum == 0 ? 0 : static_cast<float>(LastPlace(sum).cut(sum));
 }
@@ -79,10 +78,18 @@ void compute_mma(const Machine::Records& records) {
       }
     }
   }
+  const bool cuts = Machine::instance().rounding != 0;
   for (unsigned lane = 0; lane < kWarpSize; ++lane) {
     const auto& own = *static_cast<const MmaRecord*>(records[lane]);
+    const double* const rows[] = {a[lane / 4], a[lane / 4 + 8]};
+    const double* const columns[] = {b[lane % 4 * 2], b[lane % 4 * 2 + 1]};
+    double sums[4] = {own.d[0], own.d[1], own.d[2], own.d[3]};
+    for (unsigned k = 0; k < kDepth; ++k) {  // four at once: a sum waits for each of its terms
+      for (unsigned i = 0; i < 4; ++i) sums[i] += rows[i / 2][k] * columns[i % 2][k];
+    }
     for (unsigned i = 0; i < 4; ++i) {
-      own.d[i] = sum_of(own.d[i], a[lane / 4 + 8 * (i / 2)], b[lane % 4 * 2 + i % 2]);
+      own.d[i] = cuts && std::isfinite(sums[i]) ? cut_sum(own.d[i], rows[i / 2], columns[i % 2])
+                                                : static_cast<float>(sums[i]);
     }
   }
 }
