@@ -11,7 +11,7 @@
 
 namespace fovea::ops::cpu::FOVEA_ISA {
 
-inline constexpr std::int64_t kBlock = 256;  // about the outputs of a task, which fit the cache
+inline constexpr std::int64_t kBlock = 256;          // outputs of a task, about; they fit the cache
 inline constexpr std::int64_t kMinCopied = 1 << 14;  // elements that justify waking a thread
 inline constexpr std::int64_t kMaxLines = 1 << 20;   // elements of an image that are laid out whole
 
@@ -46,8 +46,9 @@ inline std::int64_t strip_rows(const DenseConvCall& c, const Windows& windows) {
   return rows();
 }
 
-/// The rows of a task: about kBlock elements, at least one row. Of the candidates those whose
-/// vectors cover the fewest elements over `all` rows, which lie `pitch` apart and are `width` wide.
+/// The rows of a task: about kBlock elements, at least one row. Half to one and a half times as
+/// many are tried, and those taken whose vectors cover the fewest elements over `all` rows, which
+/// lie `pitch` apart and are `width` wide.
 template <class A>
 std::int64_t task_rows(std::int64_t all, std::int64_t pitch, std::int64_t width) {
   const auto elements = [&](std::int64_t rows) {

@@ -27,7 +27,7 @@ struct StepCounts {
   }
 };
 
-/// While it lives, the machine does not look for races; then nothing is counted either.
+/// While it lives, the machine does not look for races. At its end the machine stops counting, too.
 class CountingAlone {
  public:
   CountingAlone() : races_(std::exchange(emulate::Machine::instance().races, false)) {}
