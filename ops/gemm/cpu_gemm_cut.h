@@ -47,23 +47,23 @@ inline constexpr std::int64_t kPackChunk = 32;     // steps packed by one thread
 
 inline constexpr std::int64_t kMinPacked = 1 << 15;  // elements that justify waking a thread
 
+/// Processors that multiply pairs of bf16 in vectors (Zen) read tall panels in place faster than
+/// others with AVX-512.
+inline constexpr bool kReadsTallPanels = kMultipliesPairs && !kMultipliesTiles;
 /// Contiguous f32 rows or columns of A need no packing, unless their stride is a multiple of this
-/// and maps a whole panel to a few cache sets. Columns of a narrow panel (v2, v3) use a part of
-/// each cache line and fill the sets sooner: with a stride of 768, packing makes AVX2 a fifth
-/// faster.
+/// and maps a whole panel to a few cache sets. Columns use a part of each cache line and fill the
+/// sets sooner: with a stride of 768, packing makes AVX2 a fifth faster.
 inline constexpr std::int64_t kBadStride = 1024;
-inline constexpr std::int64_t kBadColumnStride = kVectorRows >= 14 ? kBadStride : 256;
-/// Tall panels of row-contiguous f32 are read in place only if B has few columns: each k touches a
-/// cache line per row, which is slower than packing once, but not on processors that multiply pairs
-/// in vectors. Short panels are always read in place, and so are pairs, of which a line holds twice
-/// as many k.
+inline constexpr std::int64_t kBadColumnStride =
+    kVectorRows >= 14 && kReadsTallPanels ? kBadStride : 256;
+/// Tall panels of row-contiguous f32 are read in place only if B has so few columns, or fewer than
+/// rows: each k touches a cache line per row, which is slower than packing once. Short panels are
+/// always read in place, and so are pairs, of which a line holds twice as many k.
 template <class E>
-inline constexpr std::int64_t kFewColumns = std::is_same_v<E, float>&& kVectorRows >= 14 &&
-                                                    (!kMultipliesPairs || kMultipliesTiles)
-                                                ? 127
-                                                : INT64_MAX;
+inline constexpr std::int64_t kFewColumns =
+    std::is_same_v<E, float>&& kVectorRows >= 14 && !kReadsTallPanels ? 127 : INT64_MAX;
 /// A thread packs all that its tile needs if C has at most so many elements, ...
-inline constexpr std::int64_t kSmallResult = 1 << 18;
+inline constexpr std::int64_t kSmallResult = 1 << 20;
 /// ... and its tiles have at most so many packed elements in a block of A and B. Smaller tiles
 /// would stay in the level-2 cache, but pack the same rows more often.
 inline constexpr std::int64_t kMaxOwnPacked = 1 << 19;
@@ -92,7 +92,7 @@ struct TiledGemm {
     if (!has_whole_steps || call.a.row % kPerStep<E> != 0) return false;
     if constexpr (kInTiles<E>) return true;
     const std::int64_t stride = call.a.row / kPerStep<E>;
-    return stride > 1 && stride % kBadStride != 0 && call.n <= kFewColumns<E>;
+    return stride > 1 && stride % kBadStride != 0 && call.n <= larger(kFewColumns<E>, call.k - 1);
   }
   [[nodiscard]] bool reads_columns() const {
     return kPerStep<E> == 1 && call.a.dtype == DType::f32 && call.a.row == 1 && call.a.col > 1 &&

@@ -26,6 +26,24 @@ inline constexpr int kMr = kInTiles<E> ? kBlockSide : kVectorRows;
 template <class E>
 inline constexpr int kNr = kInTiles<E> ? kBlockSide : 2 * kLanes<float>;
 
+/// Elements of a cache line.
+template <class E>
+inline constexpr std::int64_t kLine = 64 / sizeof(E);
+
+/// Cache lines to prefetch while a tile is multiplied, one in each step along k: `step` apart, with
+/// `turn` more after every kLine of them.
+template <class E>
+struct NextLines {
+  const E* at = nullptr;
+  std::int64_t step = 0, turn = 0;
+
+  void fetch(std::int64_t k) {
+    prefetch<2, PrefetchKind::read>(at, 1);
+    at += step;
+    if (k % kLine<E> == kLine<E> - 1) at += turn;
+  }
+};
+
 /// kMr rows of A: the element of row i and step k is data[i * row + k * step]. One of the two
 /// strides is 1. (In tiles, kTileSide steps of a row are adjacent, and `step` is the distance to
 /// the next ones.)
@@ -33,6 +51,14 @@ template <class E>
 struct Panel {
   const E* data;
   std::int64_t row, step;
+  NextLines<E> next{};  ///< that are read later
+
+  /// The panel's own lines: a line in each step if rows are adjacent, otherwise one of each of
+  /// kLine rows, then those beside them.
+  [[nodiscard]] NextLines<E> lines() const {
+    if (row == 1) return {data + kMr<E> - 1, step, 0};
+    return {data, row, kLine<E> * (1 - row)};
+  }
 };
 /// A packed panel.
 template <class E>
@@ -90,11 +116,12 @@ class PanelWalk {
 
 /// sum[i][j] = sum over k of a(i, k) * b[k][j], for kRows rows and kCols vectors of columns; b is
 /// packed with width kNr.
-template <int kRows, int kCols, Reads kReads, class E>
+template <int kRows, int kCols, Reads kReads, bool kFetches, class E>
 [[gnu::always_inline]] inline void add_products(std::int64_t depth, const Panel<E>& panel,
                                                 const E* b, Vec (&sum)[kRows][kCols]) {
   [[maybe_unused]] const Arithmetic<E> arithmetic;
   PanelWalk<E, kRows, kReads> a(panel);
+  [[maybe_unused]] NextLines<E> next = panel.next;
   for (std::int64_t k = 0; k < depth; ++k) {
     // Earlier than the hardware would.
     prefetch<1, PrefetchKind::read>(b + kAhead * kNr<E>, kNr<E>);
@@ -107,17 +134,19 @@ template <int kRows, int kCols, Reads kReads, class E>
       for (int j = 0; j < kCols; ++j)
         sum[i][j] = add_product(sum[i][j], j == 0 ? a[i] : a.again(i), right[j]);
     }
+    if constexpr (kFetches) next.fetch(k);
     a.next();
     b += kNr<E>;
   }
 }
 
 /// A tile of C from a panel of A and a strip of B.
-template <int kRows, int kCols, Reads kReads = Reads::packed, class E, class T>
+template <int kRows, int kCols, Reads kReads = Reads::packed, bool kFetches = false, class E,
+          class T>
 void multiply_tile(std::int64_t depth, const Panel<E>& panel, const E* b,
                    const TileOutput<T>& out) {
   Vec sum[kRows][kCols] = {};
-  add_products<kRows, kCols, kReads>(depth, panel, b, sum);
+  add_products<kRows, kCols, kReads, kFetches>(depth, panel, b, sum);
   if (out.bias != nullptr) {
 #pragma GCC unroll 2
     for (int j = 0; j < kCols; ++j) {
@@ -141,11 +170,25 @@ void multiply_tile(std::int64_t depth, const Panel<E>& panel, const E* b,
   }
 }
 
+/// Whether panels name lines to prefetch: tall ones of f32.
+template <class E>
+inline constexpr bool kFetchesNext = std::is_same_v<E, float>&& kVectorRows >= 14;
+
+/// A tile of all rows and two vectors of columns.
+template <Reads kReads, class E, class T>
+inline void multiply_whole_tile(std::int64_t depth, const Panel<E>& a, const E* b,
+                                const TileOutput<T>& out) {
+  if constexpr (kFetchesNext<E>) {
+    if (a.next.at != nullptr) return multiply_tile<kMr<E>, 2, kReads, true>(depth, a, b, out);
+  }
+  multiply_tile<kMr<E>, 2, kReads>(depth, a, b, out);
+}
+
 /// Runs the smallest kernel that covers `cols` columns, for a whole panel in place.
 template <Reads kReads, class E, class T>
 inline void multiply_tile_in_place(std::int64_t depth, const Panel<E>& a, const E* b,
                                    std::int64_t cols, const TileOutput<T>& out) {
-  if (cols > kLanes<float>) return multiply_tile<kMr<E>, 2, kReads>(depth, a, b, out);
+  if (cols > kLanes<float>) return multiply_whole_tile<kReads>(depth, a, b, out);
   multiply_tile<kMr<E>, 1, kReads>(depth, a, b, out);
 }
 
@@ -160,7 +203,7 @@ inline void multiply_tile(std::int64_t depth, const Panel<E>& a, const E* b, std
     if (a.step != kMr<E>) return multiply_tile_in_place<Reads::columns>(depth, a, b, cols, out);
   }
   if (cols > kLanes<float>) {
-    if (rows > kTwoThirds) return multiply_tile<kMr<E>, 2>(depth, a, b, out);
+    if (rows > kTwoThirds) return multiply_whole_tile<Reads::packed>(depth, a, b, out);
     if (rows > kThird) return multiply_tile<kTwoThirds, 2>(depth, a, b, out);
     return multiply_tile<kThird, 2>(depth, a, b, out);
   }

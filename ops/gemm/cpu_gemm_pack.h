@@ -103,19 +103,22 @@ void pack_strided(const T* src, const Lines& s, std::int64_t valid, E* dst) {
   }
 }
 
-inline constexpr std::int64_t kRowsAhead = 8;  // k between a prefetch and the packing of its data
+inline constexpr std::int64_t kGroup = 8;  // k that are packed together
 
-/// Packs all lines into strips of kWidth, with `stride` between strips. Adjacent elements are read
-/// in memory order across all strips, which suits the hardware prefetcher best.
+/// Packs all lines into strips of kWidth, with `stride` between strips. If lines are adjacent, a
+/// few k are packed into all strips while the next few are prefetched.
 template <int kWidth, class E, class T>
 void pack_strips(const T* src, const Lines& s, E* dst, std::int64_t stride) {
   if (s.line == 1) {
-    for (std::int64_t k = 0; k < s.depth; k += kPerStep<E>) {
-      for (int i = 0; i < kPerStep<E>; ++i)
-        prefetch<1, PrefetchKind::read>(src + (k + kRowsAhead + i) * s.step, s.count);
-      E* to = dst + k / kPerStep<E> * kWidth;
+    for (std::int64_t begin = 0; begin < s.depth; begin += kGroup) {
+      const std::int64_t end = smaller(begin + kGroup, s.depth);
+      for (std::int64_t k = begin; k < end; ++k)
+        prefetch<1, PrefetchKind::read>(src + (k + kGroup) * s.step, s.count);
+      E* to = dst + begin / kPerStep<E> * kWidth;
       for (std::int64_t i = 0; i < s.count; i += kWidth, to += stride) {
-        pack_adjacent<kWidth>(src + k * s.step + i, s.step, s.depth - k, s.count - i, to);
+        for (std::int64_t k = begin; k < end; k += kPerStep<E>)
+          pack_adjacent<kWidth>(src + k * s.step + i, s.step, s.depth - k, s.count - i,
+                                to + (k - begin) / kPerStep<E> * kWidth);
       }
     }
     return;

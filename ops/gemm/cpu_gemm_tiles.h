@@ -181,6 +181,31 @@ struct OwnRows {
   std::int64_t row;
 };
 
+/// What the thread reads after this block of tile `t`, to be prefetched while the panel at row `i`
+/// and the strip at column `j` are multiplied: with the last strip, the panel in the next block or
+/// tile, unless it is packed for all threads; with earlier ones, lines of B in the next block if
+/// the thread packs alone.
+template <class E>
+NextLines<E> lines_after(const TiledGemm<E>& p, const Packed<E>& packed, std::int64_t block,
+                         const GemmTile& t, std::int64_t i, std::int64_t j) {
+  const GemmOperand &a = p.call.a, &b = p.call.b;
+  const std::int64_t row = t.row + i, below = row + p.tile_rows;
+  const bool alone = p.packs_alone();
+  const std::int64_t first = alone ? 0 : packed.block;
+  const bool is_last = block + 1 == (alone ? p.blocks : first + packed.blocks);
+  if (j + kNr<E> >= t.cols) {
+    const bool has_lines = a.dtype == kOperand<E> && (a.row == 1 || a.col == 1);
+    if (!has_lines || (packed.a != nullptr && row >= packed.a_row)) return {};
+    if (!is_last) return p.panel_in_place(block + 1, row).lines();
+    if (t.cols < packed.cols || p.call.m < below + kMr<E>) return {};
+    return p.panel_in_place(first, below).lines();
+  }
+  const std::int64_t line = j / kNr<E> * ceil_div(t.rows, kMr<E>) + i / kMr<E>;
+  if (!alone || is_last || b.dtype != kOperand<E> || line * kLine<E> >= t.cols) return {};
+  const auto* rows = static_cast<const E*>(b.data) + p.b + p.k_of(block + 1) * b.row;
+  return {rows + t.col + line * kLine<E>, b.row, 0};
+}
+
 /// Computes one block's contribution to a tile of C from packed panels and strips.
 template <class T, class E>
 void multiply_panels(const TiledGemm<E>& p, const Packed<E>& packed, std::int64_t block,
@@ -189,10 +214,11 @@ void multiply_panels(const TiledGemm<E>& p, const Packed<E>& packed, std::int64_
   for (std::int64_t j = 0; j < t.cols; j += kNr<E>) {
     const E* strip = packed.strip(p, block, t.col + j);
     for (std::int64_t i = 0; i < t.rows; i += kMr<E>) {
-      const Panel<E> panel = own.data == nullptr ? packed.panel(p, block, t.row + i)
-                             : i < own.row
-                                 ? p.panel_in_place(block, t.row + i)
-                                 : packed_panel<E>(own.data + (i - own.row) * p.depth_of(block));
+      Panel<E> panel = own.data == nullptr ? packed.panel(p, block, t.row + i)
+                       : i < own.row
+                           ? p.panel_in_place(block, t.row + i)
+                           : packed_panel<E>(own.data + (i - own.row) * p.depth_of(block));
+      if constexpr (kFetchesNext<E>) panel.next = lines_after(p, packed, block, t, i, j);
       const GemmTile small{t.row + i, smaller(kMr<E>, t.rows - i), t.col + j,
                            smaller(kNr<E>, t.cols - j)};
       const Sums at{sums.data == nullptr ? nullptr : sums.data + i * sums.stride + j, sums.stride};
