@@ -368,7 +368,8 @@ def check_figures(readme, pages, problems):
         shared = [name for name in header if name in other[0]]
         if len(shared) < 3:
             continue
-        known = [[row[other[0].index(name)] for name in shared] for row in other[1:]]
+        same = [table for table in benchmarks[0].tables() if table[0] == other[0]]
+        known = [[row[other[0].index(name)] for name in shared] for table in same for row in table[1:]]
         for row in rows:
             compared += 1
             cells = [row[header.index(name)] for name in shared]
