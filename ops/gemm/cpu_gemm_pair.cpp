@@ -56,7 +56,7 @@ void multiply_both(const GemmPairCall& call) {
                             .c = 0,
                             .depth = whole2.depth,
                             .blocks = whole2.blocks,
-                            .tile_rows = count,
+                            .tile_rows = first.m,  // `between` has no further tile to prefetch
                             .tile_cols = second.n};
       multiply_tile(p1, packed1, {row, rows, 0, first.n});
       multiply_tile(p2, packed2, {row, rows, 0, second.n});
