@@ -24,7 +24,8 @@
 // [panel][k][kMr], or in tiles as in cpu_gemm_pack_tiles.h. Each thread packs the panels of its
 // tile (OwnRows); if the columns of A are contiguous, all threads share packed panels (Packed::a);
 // or panels are read in place (reads_rows, reads_columns). If C is small and k long, nothing is
-// shared (packs_alone). Between two blocks of k the sums of a tile are kept in C if C is f32,
+// shared (packs_alone), and f32 is packed while it is multiplied for the first time
+// (packs_in_passing). Between two blocks of k the sums of a tile are kept in C if C is f32,
 // otherwise in Sums.
 #pragma once
 
@@ -38,6 +39,8 @@ namespace fovea::ops::cpu::FOVEA_ISA {
 /// Steps per block of k. A strip of that depth, if multiplied in tiles, stays in the L1 cache.
 template <class E>
 inline constexpr std::int64_t kMaxDepth = kInTiles<E> ? 256 : 512;
+/// ... if packed in passing.
+inline constexpr std::int64_t kMaxPassingDepth = 192;
 /// Panels of A per tile.
 template <class E>
 inline constexpr std::int64_t kMaxTilePanels = kInTiles<E> ? 4 : 56 / kVectorRows;
@@ -67,6 +70,7 @@ inline constexpr std::int64_t kSmallResult = 1 << 20;
 /// ... and its tiles have at most so many packed elements in a block of A and B. Smaller tiles
 /// would stay in the level-2 cache, but pack the same rows more often.
 inline constexpr std::int64_t kMaxOwnPacked = 1 << 19;
+inline constexpr std::int64_t kMaxPassingPacked = 9 << 14;  ///< ... if packed in passing
 
 /// The type of operands that can be read in place as E.
 template <class E>
@@ -76,9 +80,9 @@ inline constexpr DType kOperand = std::is_same_v<E, Bf16Pair> ? DType::bf16 : DT
 template <class E>
 struct TiledGemm {
   const GemmCall& call;
-  std::int64_t a, b, c;               // offsets of this batch entry, in elements
-  std::int64_t depth, blocks;         // steps per block, number of blocks
-  std::int64_t tile_rows, tile_cols;  // multiples of kMr and kNr
+  std::int64_t a, b, c;                       // offsets of this batch entry, in elements
+  std::int64_t depth = 0, blocks = 0;         // steps per block, number of blocks
+  std::int64_t tile_rows = 0, tile_cols = 0;  // multiples of kMr and kNr
 
   [[nodiscard]] std::int64_t depth_of(std::int64_t block) const {
     return smaller(depth, steps<E>(call.k) - block * depth);
@@ -105,6 +109,12 @@ struct TiledGemm {
     const bool has_long_sums = call.k >= larger(call.m, call.n);
     return call.c.dtype == DType::f32 && call.a.row == 1 && call.a.col > 1 && call.b.col == 1 &&
            has_long_sums && call.m * call.n <= kSmallResult;
+  }
+  /// Whether that thread packs f32 while it multiplies it for the first time, which hides the time
+  /// of packing and reads each operand once.
+  [[nodiscard]] bool packs_in_passing() const {
+    return std::is_same_v<E, float> && packs_alone() && call.a.dtype == DType::f32 &&
+           call.b.dtype == DType::f32;
   }
   [[nodiscard]] Panel<E> panel_in_place(std::int64_t block, std::int64_t row) const {
     const std::int64_t offset = a + row * call.a.row + k_of(block) * call.a.col;
@@ -154,13 +164,13 @@ template <class E>
 void cut_alone(TiledGemm<E>& p) {
   const std::int64_t m = p.call.m, n = p.call.n;
   std::int64_t panels = ceil_div(m, kMr<E>), strips = ceil_div(n, kNr<E>);
-  const auto is_small = [&] {
-    const std::int64_t rows = panels * kMr<E>, cols = strips * kNr<E>;
-    return (rows + cols) * p.depth <= kMaxOwnPacked &&
-           ceil_div(m, rows) * ceil_div(n, cols) >= num_threads();
-  };
-  while (larger(panels, strips) > 1 && !is_small()) {
-    const bool is_tall = strips == 1 || (panels > 1 && panels * kMr<E> >= strips * kNr<E>);
+  const std::int64_t max_packed = p.packs_in_passing() ? kMaxPassingPacked : kMaxOwnPacked;
+  for (;;) {
+    const std::int64_t rows = smaller(m, panels * kMr<E>), cols = smaller(n, strips * kNr<E>);
+    const bool is_small = (rows + cols) * p.depth <= max_packed &&
+                          ceil_div(m, rows) * ceil_div(n, cols) >= num_threads();
+    if (is_small || larger(panels, strips) == 1) break;
+    const bool is_tall = strips == 1 || (panels > 1 && rows >= cols);
     std::int64_t& longer = is_tall ? panels : strips;
     longer = ceil_div(longer, 2);
   }
@@ -170,22 +180,24 @@ void cut_alone(TiledGemm<E>& p) {
 
 template <class E>
 TiledGemm<E> cut(const GemmCall& call, std::int64_t entry) {
+  TiledGemm<E> p{.call = call,
+                 .a = gemm_batch_offset(call, call.a.batch, entry),
+                 .b = gemm_batch_offset(call, call.b.batch, entry),
+                 .c = gemm_batch_offset(call, call.c.batch, entry)};
   const std::int64_t depth = steps<E>(call.k), unit = kStepsAtOnce<E>;
-  const std::int64_t blocks = larger(1, ceil_div(depth, kMaxDepth<E>));
+  p.blocks = larger(1, ceil_div(depth, p.packs_in_passing() ? kMaxPassingDepth : kMaxDepth<E>));
+  p.depth = ceil_div(depth, p.blocks * unit) * unit;
+  if (p.packs_alone()) {
+    cut_alone(p);
+    return p;
+  }
   const std::int64_t panels = ceil_div(call.m, kMr<E>), strips = ceil_div(call.n, kNr<E>);
   const std::int64_t tile_panels =
       smaller(kMaxTilePanels<E>, larger(kMinTilePanels, panels / kWantedTiles));
   const std::int64_t row_tiles = larger(1, ceil_div(panels, tile_panels));
   const std::int64_t tile_strips = ceil_div(strips, larger(1, kWantedTiles / row_tiles));
-  TiledGemm<E> p{.call = call,
-                 .a = gemm_batch_offset(call, call.a.batch, entry),
-                 .b = gemm_batch_offset(call, call.b.batch, entry),
-                 .c = gemm_batch_offset(call, call.c.batch, entry),
-                 .depth = ceil_div(depth, blocks * unit) * unit,
-                 .blocks = blocks,
-                 .tile_rows = tile_panels * kMr<E>,
-                 .tile_cols = tile_strips * kNr<E>};
-  if (p.packs_alone()) cut_alone(p);
+  p.tile_rows = tile_panels * kMr<E>;
+  p.tile_cols = tile_strips * kNr<E>;
   return p;
 }
 

@@ -52,6 +52,7 @@ struct Panel {
   const E* data;
   std::int64_t row, step;
   NextLines<E> next{};  ///< that are read later
+  E* copy = nullptr;    ///< where a panel of columns is packed while it is read, or null
 
   /// The panel's own lines: a line in each step if rows are adjacent, otherwise one of each of
   /// kLine rows, then those beside them.
@@ -66,8 +67,22 @@ Panel<E> packed_panel(const E* data) {
   if constexpr (kInTiles<E>) return {data, kTileSide, kMr<E> * kTileSide};
   return {data, 1, kMr<E>};
 }
+/// kNr columns of B: those of step k are data[k * step], data[k * step + 1], ...
+template <class E>
+struct Strip {
+  const E* data;
+  std::int64_t step = kNr<E>;
+  E* copy = nullptr;  ///< where the strip is packed while it is read, or null
+};
+
 /// How a panel is read: packed, or in place with adjacent rows or adjacent columns.
 enum class Reads { packed, rows, columns };
+/// What the product of a tile does besides: moving data takes none of the time of multiplying.
+struct Pass {
+  Reads reads = Reads::packed;
+  bool packs_a = false, packs_b = false;  ///< to Panel::copy and Strip::copy
+  bool fetches = false;                   ///< Panel::next
+};
 
 inline constexpr std::int64_t kAhead = 24;  // k between a prefetch and the use of its data
 
@@ -98,6 +113,8 @@ class PanelWalk {
   E again(int i) const {
     return !kApart && loads_scalar_twice(i) ? load_step(twin_ + i) : (*this)[i];
   }
+  /// Packs this step.
+  void copy_to(E* to) const { __builtin_memcpy(to, third_[0], kRows * sizeof(E)); }
   void next() {
     if (!kApart) twin_ += step_;
     if (kReads == Reads::columns)
@@ -114,39 +131,50 @@ class PanelWalk {
   std::int64_t row_, step_;
 };
 
-/// sum[i][j] = sum over k of a(i, k) * b[k][j], for kRows rows and kCols vectors of columns; b is
-/// packed with width kNr.
-template <int kRows, int kCols, Reads kReads, bool kFetches, class E>
+/// sum[i][j] = sum over k of a(i, k) * b(k, j), for kRows rows and kCols vectors of columns.
+template <int kRows, int kCols, Pass kPass, class E>
 [[gnu::always_inline]] inline void add_products(std::int64_t depth, const Panel<E>& panel,
-                                                const E* b, Vec (&sum)[kRows][kCols]) {
+                                                const Strip<E>& strip, Vec (&sum)[kRows][kCols]) {
   [[maybe_unused]] const Arithmetic<E> arithmetic;
-  PanelWalk<E, kRows, kReads> a(panel);
+  PanelWalk<E, kRows, kPass.reads> a(panel);
+  const E* b = strip.data;
+  const std::int64_t b_step = kPass.packs_b ? strip.step : kNr<E>;
   [[maybe_unused]] NextLines<E> next = panel.next;
+  if (kPass.fetches && next.at == nullptr) next.at = panel.data;
+  [[maybe_unused]] E *packed_a = panel.copy, *packed_b = strip.copy;
   for (std::int64_t k = 0; k < depth; ++k) {
     // Earlier than the hardware would.
-    prefetch<1, PrefetchKind::read>(b + kAhead * kNr<E>, kNr<E>);
+    prefetch<1, PrefetchKind::read>(b + kAhead * b_step, kNr<E>);
     Words<E> right[kCols];
 #pragma GCC unroll 2
     for (int j = 0; j < kCols; ++j) right[j] = load_words(b + j * kLanes<float>);
+    if constexpr (kPass.packs_a) {
+      a.copy_to(packed_a);
+      packed_a += kRows;
+    }
+    if constexpr (kPass.packs_b) {
+#pragma GCC unroll 2
+      for (int j = 0; j < kCols; ++j) store_words(packed_b + j * kLanes<float>, right[j]);
+      packed_b += kNr<E>;
+    }
 #pragma GCC unroll 16
     for (int i = 0; i < kRows; ++i) {
 #pragma GCC unroll 2
       for (int j = 0; j < kCols; ++j)
         sum[i][j] = add_product(sum[i][j], j == 0 ? a[i] : a.again(i), right[j]);
     }
-    if constexpr (kFetches) next.fetch(k);
+    if constexpr (kPass.fetches) next.fetch(k);
     a.next();
-    b += kNr<E>;
+    b += b_step;
   }
 }
 
 /// A tile of C from a panel of A and a strip of B.
-template <int kRows, int kCols, Reads kReads = Reads::packed, bool kFetches = false, class E,
-          class T>
-void multiply_tile(std::int64_t depth, const Panel<E>& panel, const E* b,
+template <int kRows, int kCols, Pass kPass = Pass{}, class E, class T>
+void multiply_tile(std::int64_t depth, const Panel<E>& panel, const Strip<E>& strip,
                    const TileOutput<T>& out) {
   Vec sum[kRows][kCols] = {};
-  add_products<kRows, kCols, kReads, kFetches>(depth, panel, b, sum);
+  add_products<kRows, kCols, kPass>(depth, panel, strip, sum);
   if (out.bias != nullptr) {
 #pragma GCC unroll 2
     for (int j = 0; j < kCols; ++j) {
@@ -176,31 +204,45 @@ inline constexpr bool kFetchesNext = std::is_same_v<E, float>&& kVectorRows >= 1
 
 /// A tile of all rows and two vectors of columns.
 template <Reads kReads, class E, class T>
-inline void multiply_whole_tile(std::int64_t depth, const Panel<E>& a, const E* b,
+inline void multiply_whole_tile(std::int64_t depth, const Panel<E>& a, const Strip<E>& b,
                                 const TileOutput<T>& out) {
-  if constexpr (kFetchesNext<E>) {
-    if (a.next.at != nullptr) return multiply_tile<kMr<E>, 2, kReads, true>(depth, a, b, out);
+  if constexpr (std::is_same_v<E, float> && kReads == Reads::columns) {
+    constexpr Pass kBoth{
+        .reads = kReads, .packs_a = true, .packs_b = true, .fetches = kFetchesNext<E>};
+    constexpr Pass kA{.reads = kReads, .packs_a = true, .fetches = kFetchesNext<E>};
+    if (a.copy != nullptr && b.copy != nullptr)
+      return multiply_tile<kMr<E>, 2, kBoth>(depth, a, b, out);
+    if (a.copy != nullptr) return multiply_tile<kMr<E>, 2, kA>(depth, a, b, out);
   }
-  multiply_tile<kMr<E>, 2, kReads>(depth, a, b, out);
+  if constexpr (std::is_same_v<E, float> && kReads == Reads::packed) {
+    constexpr Pass kB{.packs_b = true, .fetches = kFetchesNext<E>};
+    if (b.copy != nullptr) return multiply_tile<kMr<E>, 2, kB>(depth, a, b, out);
+  }
+  if constexpr (kFetchesNext<E>) {
+    constexpr Pass kFetches{.reads = kReads, .fetches = true};
+    if (a.next.at != nullptr) return multiply_tile<kMr<E>, 2, kFetches>(depth, a, b, out);
+  }
+  multiply_tile<kMr<E>, 2, Pass{.reads = kReads}>(depth, a, b, out);
 }
 
 /// Runs the smallest kernel that covers `cols` columns, for a whole panel in place.
 template <Reads kReads, class E, class T>
-inline void multiply_tile_in_place(std::int64_t depth, const Panel<E>& a, const E* b,
+inline void multiply_tile_in_place(std::int64_t depth, const Panel<E>& a, const Strip<E>& b,
                                    std::int64_t cols, const TileOutput<T>& out) {
   if (cols > kLanes<float>) return multiply_whole_tile<kReads>(depth, a, b, out);
-  multiply_tile<kMr<E>, 1, kReads>(depth, a, b, out);
+  multiply_tile<kMr<E>, 1, Pass{.reads = kReads}>(depth, a, b, out);
 }
 
 /// Runs the smallest kernel that covers `rows` rows and `cols` columns; panels in place are always
 /// whole.
 template <class E, class T>
-inline void multiply_tile(std::int64_t depth, const Panel<E>& a, const E* b, std::int64_t rows,
-                          std::int64_t cols, const TileOutput<T>& out) {
+inline void multiply_tile(std::int64_t depth, const Panel<E>& a, const Strip<E>& b,
+                          std::int64_t rows, std::int64_t cols, const TileOutput<T>& out) {
   constexpr int kTwoThirds = (2 * kMr<E> + 2) / 3, kThird = (kMr<E> + 2) / 3;
   if (a.row != 1) return multiply_tile_in_place<Reads::rows>(depth, a, b, cols, out);
   if constexpr (kPerStep<E> == 1) {
-    if (a.step != kMr<E>) return multiply_tile_in_place<Reads::columns>(depth, a, b, cols, out);
+    if (a.step != kMr<E> || a.copy != nullptr)
+      return multiply_tile_in_place<Reads::columns>(depth, a, b, cols, out);
   }
   if (cols > kLanes<float>) {
     if (rows > kTwoThirds) return multiply_whole_tile<Reads::packed>(depth, a, b, out);

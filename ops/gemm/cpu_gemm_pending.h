@@ -19,15 +19,16 @@ class PendingTile {
   PendingTile& operator=(const PendingTile&) = delete;
 
   /// Multiplies the tile of `target` and finishes the one before it.
-  void multiply(std::int64_t depth, const Panel<E>& a, const E* b, const TileTarget<T>& target) {
+  void multiply(std::int64_t depth, const Panel<E>& a, const Strip<E>& b,
+                const TileTarget<T>& target) {
     const BlockProduct<E> product{.rows = target.rows,
                                   .columns = target.cols,
                                   .steps = depth / kTileSide,
                                   .a = a.data,
                                   .a_row = a.row,
                                   .a_step = a.step,
-                                  .b = b,
-                                  .b_row = kNr<E>,
+                                  .b = b.data,
+                                  .b_row = b.step,
                                   .c = tiles_[1 - waiting_],
                                   .c_row = kNr<E>};
     multiply_block(product,

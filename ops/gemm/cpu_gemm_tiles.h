@@ -157,7 +157,7 @@ class FinishedTile {
  public:
   explicit FinishedTile(const GemmCall& call) : call_(call) {}
 
-  void multiply(std::int64_t depth, const Panel<E>& a, const E* b, const TileTarget<T>& t) {
+  void multiply(std::int64_t depth, const Panel<E>& a, const Strip<E>& b, const TileTarget<T>& t) {
     if (is_plain<E>(call_, t)) {
       const TileOutput<T> out{t.c, t.c_stride, t.first ? t.addend : t.c,
                               t.first ? t.bias : nullptr};
@@ -174,11 +174,12 @@ class FinishedTile {
 };
 
 /// The rows of A that one tile packs for itself, from `row` on, counted from the tile's first row;
-/// earlier rows are read in place. Without data, all tiles share packed rows.
+/// earlier rows are read in place. Those before `ready` are packed while the first strip is
+/// multiplied, the others before. Without data, all tiles share packed rows.
 template <class E>
 struct OwnRows {
   E* data;
-  std::int64_t row;
+  std::int64_t row, ready;
 };
 
 /// What the thread reads after this block of tile `t`, to be prefetched while the panel at row `i`
@@ -206,24 +207,46 @@ NextLines<E> lines_after(const TiledGemm<E>& p, const Packed<E>& packed, std::in
   return {rows + t.col + line * kLine<E>, b.row, 0};
 }
 
+/// The panel at row `i` of a tile.
+template <class E>
+Panel<E> panel_at(const TiledGemm<E>& p, const Packed<E>& packed, std::int64_t block,
+                  const GemmTile& t, const OwnRows<E>& own, std::int64_t i, bool is_first) {
+  if (own.data == nullptr) return packed.panel(p, block, t.row + i);
+  if (i < own.row) return p.panel_in_place(block, t.row + i);
+  E* const data = own.data + (i - own.row) * p.depth_of(block);
+  if (!is_first || i >= own.ready) return packed_panel<E>(data);
+  Panel<E> panel = p.panel_in_place(block, t.row + i);
+  panel.copy = data;
+  return panel;
+}
+
+/// The strip at column `j` of a tile, which its first whole panel packs if the thread packs alone.
+template <class E>
+Strip<E> strip_at(const TiledGemm<E>& p, const Packed<E>& packed, std::int64_t block,
+                  const GemmTile& t, std::int64_t j, bool packs) {
+  E* const data = packed.strip(p, block, t.col + j);
+  if (!packs) return {data};
+  const GemmOperand& b = p.call.b;
+  const auto* rows = static_cast<const E*>(b.data) + p.b + p.k_of(block) * b.row;
+  return {rows + t.col + j, b.row, data};
+}
+
 /// Computes one block's contribution to a tile of C from packed panels and strips.
 template <class T, class E>
 void multiply_panels(const TiledGemm<E>& p, const Packed<E>& packed, std::int64_t block,
                      const GemmTile& t, const Sums& sums, const OwnRows<E>& own) {
   std::conditional_t<kInTiles<E>, PendingTile<T, E>, FinishedTile<T, E>> tile(p.call);
   for (std::int64_t j = 0; j < t.cols; j += kNr<E>) {
-    const E* strip = packed.strip(p, block, t.col + j);
+    const bool packs = own.row < own.ready && t.cols - j >= kNr<E>;
     for (std::int64_t i = 0; i < t.rows; i += kMr<E>) {
-      Panel<E> panel = own.data == nullptr ? packed.panel(p, block, t.row + i)
-                       : i < own.row
-                           ? p.panel_in_place(block, t.row + i)
-                           : packed_panel<E>(own.data + (i - own.row) * p.depth_of(block));
+      Panel<E> panel = panel_at(p, packed, block, t, own, i, j == 0);
       if constexpr (kFetchesNext<E>) panel.next = lines_after(p, packed, block, t, i, j);
       const GemmTile small{t.row + i, smaller(kMr<E>, t.rows - i), t.col + j,
                            smaller(kNr<E>, t.cols - j)};
       const Sums at{sums.data == nullptr ? nullptr : sums.data + i * sums.stride + j, sums.stride};
       const TileTarget<T> to = target<T>(p, small, block, at);
       prefetch_target(to);
+      const Strip<E> strip = strip_at(p, packed, block, t, j, packs && i == 0);
       tile.multiply(p.depth_of(block), panel, strip, to);
     }
   }
@@ -247,16 +270,37 @@ Packed<E> own_strips(const TiledGemm<E>& p, const GemmTile& t) {
           .a_row = 0};
 }
 
+/// The rows that the tile's thread packs: in vectors of f32 those of whole panels while they are
+/// multiplied.
+template <class E>
+OwnRows<E> own_rows(const TiledGemm<E>& p, const Packed<E>& packed, const GemmTile& t) {
+  if (packed.a != nullptr) return {nullptr, 0, 0};
+  const std::int64_t whole = t.rows / kMr<E> * kMr<E>;
+  const std::int64_t row = p.reads_rows() ? whole : 0;
+  E* const data =
+      elements<E>(Scratch::gemm_a, ceil_div(t.rows, kMr<E>) * kMr<E> * p.depth + kLanes<float>);
+  return {data, row, p.packs_in_passing() ? whole : row};
+}
+
+/// Packs the part of a tile's block that is not packed while it is multiplied.
+template <class E>
+void pack_own(const TiledGemm<E>& p, const Packed<E>& strips, std::int64_t block, const GemmTile& t,
+              const OwnRows<E>& own) {
+  const Steps whole{block, 0, p.depth_of(block)};
+  if (p.packs_alone()) {
+    const std::int64_t ready = own.row < own.ready ? t.cols / kNr<E> * kNr<E> : 0;
+    if (ready < t.cols) pack_b(p, strips, whole, t.col + ready, t.cols - ready);
+  }
+  if (own.data == nullptr || own.ready == t.rows) return;
+  const GemmTile rest{t.row + own.ready, t.rows - own.ready, 0, 0};
+  pack_a(p, rest, whole, own.data + (own.ready - own.row) * p.depth_of(block));
+}
+
 /// Adds the packed blocks of k to one tile of C.
 template <class E>
 void multiply_tile(const TiledGemm<E>& p, const Packed<E>& packed, const GemmTile& t) {
   const bool f32 = p.call.c.dtype == DType::f32, alone = packed.b == nullptr;
-  const bool in_place = p.reads_rows() || (alone && p.reads_columns());
-  OwnRows<E> own{nullptr, in_place ? t.rows / kMr<E> * kMr<E> : 0};
-  if (packed.a == nullptr) {
-    own.data =
-        elements<E>(Scratch::gemm_a, ceil_div(t.rows, kMr<E>) * kMr<E> * p.depth + kLanes<float>);
-  }
+  const OwnRows<E> own = own_rows(p, packed, t);
   Packed<E> strips = alone ? own_strips(p, t) : packed;
   Sums sums{nullptr, p.call.c.row};
   if (f32) {
@@ -265,15 +309,8 @@ void multiply_tile(const TiledGemm<E>& p, const Packed<E>& packed, const GemmTil
     sums = {elements<float>(Scratch::gemm_sum, t.rows * t.cols), t.cols};
   }
   for (std::int64_t block = packed.block; block < packed.block + packed.blocks; ++block) {
-    const Steps whole{block, 0, p.depth_of(block)};
-    if (alone) {
-      strips.block = block;
-      pack_b(p, strips, whole, t.col, t.cols);
-    }
-    if (own.data != nullptr && own.row < t.rows) {
-      const GemmTile rest{t.row + own.row, t.rows - own.row, 0, 0};
-      pack_a(p, rest, whole, own.data);
-    }
+    if (alone) strips.block = block;
+    pack_own(p, strips, block, t, own);
     if (f32) {
       multiply_panels<float>(p, strips, block, t, sums, own);
     } else {

@@ -198,13 +198,24 @@ TEST_CASE("a small result of long sums, whose operands each thread packs alone")
   const int before = num_threads();
   for (const int threads : {1, 3}) {
     set_num_threads(threads);
-    for (const DType dtype : {DType::f32, DType::bf16}) {
+    for (const auto& [a, b] : {std::pair{DType::f32, DType::f32},
+                               {DType::bf16, DType::bf16},
+                               {DType::f32, DType::bf16}}) {
       for (const bool accumulate : {false, true}) {
         Trial t{.m = 75, .n = 110, .k = 1237, .a_transposed = true, .accumulate = accumulate};
-        t.a = t.b = dtype;
+        t.a = a;
+        t.b = b;
         CHECK(error_of(t) < kBoundF32);
         t.alpha = -0.5;
         CHECK(error_of(t) < kBoundF32);
+      }
+    }
+    // Panels whose rows lie as in memory, incomplete panels, and strips of any width.
+    for (const std::int64_t m : {4, 6, 13, 14, 15, 140}) {
+      for (const std::int64_t n : {8, 17, 32, 64, 100}) {
+        CAPTURE(m);
+        CAPTURE(n);
+        CHECK(error_of({.m = m, .n = n, .k = 401, .a_transposed = true}) < kBoundF32);
       }
     }
   }
