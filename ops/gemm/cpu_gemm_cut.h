@@ -59,8 +59,8 @@ inline constexpr bool kReadsTallPanels = kMultipliesPairs && !kMultipliesTiles;
 inline constexpr std::int64_t kBadStride = 1024;
 inline constexpr std::int64_t kBadColumnStride =
     kVectorRows >= 14 && kReadsTallPanels ? kBadStride : 256;
-/// Tall panels of row-contiguous f32 are read in place only if B has so few columns, or fewer than
-/// rows: each k touches a cache line per row, which is slower than packing once. Short panels are
+/// Tall panels of row-contiguous f32 are read in place only if B has so few columns, or no more
+/// than rows: each k touches a cache line per row, which is slower than packing once. Short panels are
 /// always read in place, and so are pairs, of which a line holds twice as many k.
 template <class E>
 inline constexpr std::int64_t kFewColumns =
@@ -96,7 +96,7 @@ struct TiledGemm {
     if (!has_whole_steps || call.a.row % kPerStep<E> != 0) return false;
     if constexpr (kInTiles<E>) return true;
     const std::int64_t stride = call.a.row / kPerStep<E>;
-    return stride > 1 && stride % kBadStride != 0 && call.n <= larger(kFewColumns<E>, call.k - 1);
+    return stride > 1 && stride % kBadStride != 0 && call.n <= larger(kFewColumns<E>, call.k);
   }
   [[nodiscard]] bool reads_columns() const {
     return kPerStep<E> == 1 && call.a.dtype == DType::f32 && call.a.row == 1 && call.a.col > 1 &&

@@ -144,7 +144,8 @@ template <PrefetchKind kKind, class T>
 /// Prefetches what the epilogue of a tile reads and writes.
 template <class T>
 [[gnu::always_inline]] inline void prefetch_target(const TileTarget<T>& t) {
-  if (t.last) prefetch_tile<PrefetchKind::write>(t.c, t);
+  constexpr bool keeps_sums = std::is_same_v<T, float>;  // between blocks
+  if (t.last || keeps_sums) prefetch_tile<PrefetchKind::write>(t.c, t);
   if (t.first && t.addend != nullptr && t.addend != t.c)
     prefetch_tile<PrefetchKind::read>(t.addend, t);
   if (t.last && t.pre_activation != nullptr)
