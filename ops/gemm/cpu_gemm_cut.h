@@ -36,9 +36,19 @@
 
 namespace fovea::ops::cpu::FOVEA_ISA {
 
-/// Steps per block of k. A strip of that depth, if multiplied in tiles, stays in the L1 cache.
+/// Processors that multiply pairs of bf16 in vectors (Zen) read tall panels in place faster than
+/// others with AVX-512.
+inline constexpr bool kReadsTallPanels = kMultipliesPairs && !kMultipliesTiles;
+/// Whether E is f32 on these others.
 template <class E>
-inline constexpr std::int64_t kMaxDepth = kInTiles<E> ? 256 : 512;
+inline constexpr bool kPacksTallPanels =
+    std::is_same_v<E, float>&& kVectorRows >= 14 && !kReadsTallPanels;
+
+/// Steps per block of k. Deep blocks read C less often; in tiles a strip stays in the L1 cache.
+template <class E>
+inline constexpr std::int64_t kMaxDepth = kInTiles<E>           ? 256
+                                          : kPacksTallPanels<E> ? 768
+                                                                : 512;
 /// ... if packed in passing.
 inline constexpr std::int64_t kMaxPassingDepth = 192;
 /// Panels of A per tile.
@@ -50,21 +60,16 @@ inline constexpr std::int64_t kPackChunk = 32;     // steps packed by one thread
 
 inline constexpr std::int64_t kMinPacked = 1 << 15;  // elements that justify waking a thread
 
-/// Processors that multiply pairs of bf16 in vectors (Zen) read tall panels in place faster than
-/// others with AVX-512.
-inline constexpr bool kReadsTallPanels = kMultipliesPairs && !kMultipliesTiles;
 /// Contiguous f32 rows or columns of A need no packing, unless their stride is a multiple of this
 /// and maps a whole panel to a few cache sets. Columns use a part of each cache line and fill the
 /// sets sooner: with a stride of 768, packing makes AVX2 a fifth faster.
 inline constexpr std::int64_t kBadStride = 1024;
-inline constexpr std::int64_t kBadColumnStride =
-    kVectorRows >= 14 && kReadsTallPanels ? kBadStride : 256;
+inline constexpr std::int64_t kBadColumnStride = kReadsTallPanels ? kBadStride : 256;
 /// Tall panels of row-contiguous f32 are read in place only if B has so few columns, or no more
-/// than rows: each k touches a cache line per row, which is slower than packing once. Short panels are
-/// always read in place, and so are pairs, of which a line holds twice as many k.
+/// than rows: each k touches a cache line per row, which is slower than packing once. Short panels
+/// are always read in place, and so are pairs, of which a line holds twice as many k.
 template <class E>
-inline constexpr std::int64_t kFewColumns =
-    std::is_same_v<E, float>&& kVectorRows >= 14 && !kReadsTallPanels ? 127 : INT64_MAX;
+inline constexpr std::int64_t kFewColumns = kPacksTallPanels<E> ? 127 : INT64_MAX;
 /// A thread packs all that its tile needs if C has at most so many elements, ...
 inline constexpr std::int64_t kSmallResult = 1 << 20;
 /// ... and its tiles have at most so many packed elements in a block of A and B. Smaller tiles
