@@ -49,8 +49,8 @@ template <class E>
 inline constexpr std::int64_t kMaxDepth = kInTiles<E>           ? 256
                                           : kPacksTallPanels<E> ? 768
                                                                 : 512;
-/// ... if packed in passing.
-inline constexpr std::int64_t kMaxPassingDepth = 192;
+/// ... if packed in passing: short strips and tall panels stay in the L1 cache together.
+inline constexpr std::int64_t kMaxPassingDepth = kVectorRows >= 14 ? 192 : kMaxDepth<float>;
 /// Panels of A per tile.
 template <class E>
 inline constexpr std::int64_t kMaxTilePanels = kInTiles<E> ? 4 : 56 / kVectorRows;
@@ -75,7 +75,8 @@ inline constexpr std::int64_t kSmallResult = 1 << 20;
 /// ... and its tiles have at most so many packed elements in a block of A and B. Smaller tiles
 /// would stay in the level-2 cache, but pack the same rows more often.
 inline constexpr std::int64_t kMaxOwnPacked = 1 << 19;
-inline constexpr std::int64_t kMaxPassingPacked = 9 << 14;  ///< ... if packed in passing
+/// ... if packed in passing: with its tile of C, a block stays there.
+inline constexpr std::int64_t kMaxPassingPacked = kVectorRows >= 14 ? 9 << 14 : kMaxOwnPacked;
 
 /// The type of operands that can be read in place as E.
 template <class E>
