@@ -39,7 +39,7 @@ namespace fovea::ops::cpu::FOVEA_ISA {
 /// Processors that multiply pairs of bf16 in vectors (Zen) read tall panels in place faster than
 /// others with AVX-512.
 inline constexpr bool kReadsTallPanels = kMultipliesPairs && !kMultipliesTiles;
-/// Whether E is f32 on these others.
+/// Whether tall panels of E are packed rather than read in place: f32 with AVX-512, except on Zen.
 template <class E>
 inline constexpr bool kPacksTallPanels =
     std::is_same_v<E, float>&& kVectorRows >= 14 && !kReadsTallPanels;
@@ -49,7 +49,7 @@ template <class E>
 inline constexpr std::int64_t kMaxDepth = kInTiles<E>           ? 256
                                           : kPacksTallPanels<E> ? 768
                                                                 : 512;
-/// ... if packed in passing: short strips and tall panels stay in the L1 cache together.
+/// ... if packed in passing: with AVX-512 a strip and a panel of that depth fit the L1 cache.
 inline constexpr std::int64_t kMaxPassingDepth = kVectorRows >= 14 ? 192 : kMaxDepth<float>;
 /// Panels of A per tile.
 template <class E>
@@ -66,8 +66,8 @@ inline constexpr std::int64_t kMinPacked = 1 << 15;  // elements that justify wa
 inline constexpr std::int64_t kBadStride = 1024;
 inline constexpr std::int64_t kBadColumnStride = kReadsTallPanels ? kBadStride : 256;
 /// Tall panels of row-contiguous f32 are read in place only if B has so few columns, or no more
-/// than rows: each k touches a cache line per row, which is slower than packing once. Short panels
-/// are always read in place, and so are pairs, of which a line holds twice as many k.
+/// columns than rows: each k touches a cache line per row, which is slower than packing once. Short
+/// panels are always read in place, and so are pairs, of which a line holds twice as many k.
 template <class E>
 inline constexpr std::int64_t kFewColumns = kPacksTallPanels<E> ? 127 : INT64_MAX;
 /// A thread packs all that its tile needs if C has at most so many elements, ...
@@ -75,14 +75,16 @@ inline constexpr std::int64_t kSmallResult = 1 << 20;
 /// ... and its tiles have at most so many packed elements in a block of A and B. Smaller tiles
 /// would stay in the level-2 cache, but pack the same rows more often.
 inline constexpr std::int64_t kMaxOwnPacked = 1 << 19;
-/// ... if packed in passing: with its tile of C, a block stays there.
-inline constexpr std::int64_t kMaxPassingPacked = kVectorRows >= 14 ? 9 << 14 : kMaxOwnPacked;
+/// ... if packed in passing: with AVX-512 these 576 KB and the tile of C fit a level-2 cache of 2
+/// MB.
+inline constexpr std::int64_t kMaxPassingPacked = kVectorRows >= 14 ? 144 << 10 : kMaxOwnPacked;
 
 /// The type of operands that can be read in place as E.
 template <class E>
 inline constexpr DType kOperand = std::is_same_v<E, Bf16Pair> ? DType::bf16 : DType::f32;
 
-/// One matrix of the batch and its tiling. The order of sums depends on the sizes alone.
+/// One matrix of the batch and its tiling. The order of sums depends on sizes, strides and dtypes,
+/// never on threads.
 template <class E>
 struct TiledGemm {
   const GemmCall& call;
@@ -130,6 +132,10 @@ struct TiledGemm {
               kInTiles<E> ? kTileSide : 1};
     }
     return {static_cast<const E*>(call.a.data) + offset, call.a.row, call.a.col};
+  }
+  /// The first row of a block of B, from a column on, if B has the type of E.
+  [[nodiscard]] const E* strip_in_place(std::int64_t block, std::int64_t col) const {
+    return static_cast<const E*>(call.b.data) + b + k_of(block) * call.b.row + col;
   }
 };
 

@@ -52,7 +52,9 @@ struct Panel {
   const E* data;
   std::int64_t row, step;
   NextLines<E> next{};  ///< that are read later
-  E* copy = nullptr;    ///< where a panel of columns is packed while it is read, or null
+  /// Where a panel of columns is packed while it is read, or null. A single strip of one vector
+  /// leaves it out: no other strip follows.
+  E* copy = nullptr;
 
   /// The panel's own lines: a line in each step if rows are adjacent, otherwise one of each of
   /// kLine rows, then those beside them.
@@ -67,17 +69,18 @@ Panel<E> packed_panel(const E* data) {
   if constexpr (kInTiles<E>) return {data, kTileSide, kMr<E> * kTileSide};
   return {data, 1, kMr<E>};
 }
-/// kNr columns of B: those of step k are data[k * step], data[k * step + 1], ...
+/// kNr columns of B: those of step k are data[k * step], data[k * step + 1], ... Without a copy the
+/// strip is packed, and `step` is kNr.
 template <class E>
 struct Strip {
   const E* data;
   std::int64_t step = kNr<E>;
-  E* copy = nullptr;  ///< where the strip is packed while it is read, or null
+  E* copy = nullptr;  ///< where a whole strip is packed while it is read, or null
 };
 
 /// How a panel is read: packed, or in place with adjacent rows or adjacent columns.
 enum class Reads { packed, rows, columns };
-/// What the product of a tile does besides: moving data takes none of the time of multiplying.
+/// What the product of a tile does on the side: moves of data overlap with multiply-adds.
 struct Pass {
   Reads reads = Reads::packed;
   bool packs_a = false, packs_b = false;  ///< to Panel::copy and Strip::copy
@@ -140,6 +143,7 @@ template <int kRows, int kCols, Pass kPass, class E>
   const E* b = strip.data;
   const std::int64_t b_step = kPass.packs_b ? strip.step : kNr<E>;
   [[maybe_unused]] NextLines<E> next = panel.next;
+  // Without lines, one that is cached: cheaper than a test in the loop.
   if (kPass.fetches && next.at == nullptr) next.at = panel.data;
   [[maybe_unused]] E *packed_a = panel.copy, *packed_b = strip.copy;
   for (std::int64_t k = 0; k < depth; ++k) {
@@ -206,7 +210,8 @@ inline constexpr bool kFetchesNext = std::is_same_v<E, float>&& kVectorRows >= 1
 template <Reads kReads, class E, class T>
 inline void multiply_whole_tile(std::int64_t depth, const Panel<E>& a, const Strip<E>& b,
                                 const TileOutput<T>& out) {
-  if constexpr (std::is_same_v<E, float> && kReads == Reads::columns) {
+  constexpr bool packs = std::is_same_v<E, float> && std::is_same_v<T, float>;
+  if constexpr (packs && kReads == Reads::columns) {
     constexpr Pass kBoth{
         .reads = kReads, .packs_a = true, .packs_b = true, .fetches = kFetchesNext<E>};
     constexpr Pass kA{.reads = kReads, .packs_a = true, .fetches = kFetchesNext<E>};
@@ -214,7 +219,7 @@ inline void multiply_whole_tile(std::int64_t depth, const Panel<E>& a, const Str
       return multiply_tile<kMr<E>, 2, kBoth>(depth, a, b, out);
     if (a.copy != nullptr) return multiply_tile<kMr<E>, 2, kA>(depth, a, b, out);
   }
-  if constexpr (std::is_same_v<E, float> && kReads == Reads::packed) {
+  if constexpr (packs && kReads == Reads::packed) {
     constexpr Pass kB{.packs_b = true, .fetches = kFetchesNext<E>};
     if (b.copy != nullptr) return multiply_tile<kMr<E>, 2, kB>(depth, a, b, out);
   }

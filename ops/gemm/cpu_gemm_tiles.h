@@ -175,12 +175,14 @@ class FinishedTile {
 };
 
 /// The rows of A that one tile packs for itself, from `row` on, counted from the tile's first row;
-/// earlier rows are read in place. Those before `ready` are packed while the first strip is
-/// multiplied, the others before. Without data, all tiles share packed rows.
+/// earlier rows are read in place. Those before `passing` are packed in passing, while the first
+/// strip is multiplied, later ones before. Without data, all tiles share packed rows.
 template <class E>
 struct OwnRows {
   E* data;
-  std::int64_t row, ready;
+  std::int64_t row, passing;
+
+  [[nodiscard]] bool packs_in_passing() const { return row < passing; }
 };
 
 /// What the thread reads after this block of tile `t`, to be prefetched while the panel at row `i`
@@ -204,8 +206,7 @@ NextLines<E> lines_after(const TiledGemm<E>& p, const Packed<E>& packed, std::in
   }
   const std::int64_t line = j / kNr<E> * ceil_div(t.rows, kMr<E>) + i / kMr<E>;
   if (!alone || is_last || b.dtype != kOperand<E> || line * kLine<E> >= t.cols) return {};
-  const auto* rows = static_cast<const E*>(b.data) + p.b + p.k_of(block + 1) * b.row;
-  return {rows + t.col + line * kLine<E>, b.row, 0};
+  return {p.strip_in_place(block + 1, t.col + line * kLine<E>), b.row, 0};
 }
 
 /// The panel at row `i` of a tile.
@@ -215,30 +216,28 @@ Panel<E> panel_at(const TiledGemm<E>& p, const Packed<E>& packed, std::int64_t b
   if (own.data == nullptr) return packed.panel(p, block, t.row + i);
   if (i < own.row) return p.panel_in_place(block, t.row + i);
   E* const data = own.data + (i - own.row) * p.depth_of(block);
-  if (!is_first || i >= own.ready) return packed_panel<E>(data);
+  if (!is_first || i >= own.passing) return packed_panel<E>(data);
   Panel<E> panel = p.panel_in_place(block, t.row + i);
   panel.copy = data;
   return panel;
 }
 
-/// The strip at column `j` of a tile, which its first whole panel packs if the thread packs alone.
+/// The strip at column `j` of a tile. With `packs` it is read in B, and packed in passing.
 template <class E>
 Strip<E> strip_at(const TiledGemm<E>& p, const Packed<E>& packed, std::int64_t block,
                   const GemmTile& t, std::int64_t j, bool packs) {
   E* const data = packed.strip(p, block, t.col + j);
   if (!packs) return {data};
-  const GemmOperand& b = p.call.b;
-  const auto* rows = static_cast<const E*>(b.data) + p.b + p.k_of(block) * b.row;
-  return {rows + t.col + j, b.row, data};
+  return {p.strip_in_place(block, t.col + j), p.call.b.row, data};
 }
 
-/// Computes one block's contribution to a tile of C from packed panels and strips.
+/// Computes one block's contribution to a tile of C, and packs in passing what is not packed yet.
 template <class T, class E>
 void multiply_panels(const TiledGemm<E>& p, const Packed<E>& packed, std::int64_t block,
                      const GemmTile& t, const Sums& sums, const OwnRows<E>& own) {
   std::conditional_t<kInTiles<E>, PendingTile<T, E>, FinishedTile<T, E>> tile(p.call);
   for (std::int64_t j = 0; j < t.cols; j += kNr<E>) {
-    const bool packs = own.row < own.ready && t.cols - j >= kNr<E>;
+    const bool packs = own.packs_in_passing() && t.cols - j >= kNr<E>;
     for (std::int64_t i = 0; i < t.rows; i += kMr<E>) {
       Panel<E> panel = panel_at(p, packed, block, t, own, i, j == 0);
       if constexpr (kFetchesNext<E>) panel.next = lines_after(p, packed, block, t, i, j);
@@ -271,37 +270,41 @@ Packed<E> own_strips(const TiledGemm<E>& p, const GemmTile& t) {
           .a_row = 0};
 }
 
-/// The rows that the tile's thread packs: in vectors of f32 those of whole panels while they are
-/// multiplied.
+/// The rows that the tile's thread packs: whole panels in passing, if it packs B, too (`alone`).
 template <class E>
-OwnRows<E> own_rows(const TiledGemm<E>& p, const Packed<E>& packed, const GemmTile& t) {
+OwnRows<E> own_rows(const TiledGemm<E>& p, const Packed<E>& packed, const GemmTile& t, bool alone) {
   if (packed.a != nullptr) return {nullptr, 0, 0};
   const std::int64_t whole = t.rows / kMr<E> * kMr<E>;
   const std::int64_t row = p.reads_rows() ? whole : 0;
   E* const data =
       elements<E>(Scratch::gemm_a, ceil_div(t.rows, kMr<E>) * kMr<E> * p.depth + kLanes<float>);
-  return {data, row, p.packs_in_passing() ? whole : row};
+  return {data, row, alone && p.packs_in_passing() ? whole : row};
 }
 
-/// Packs the part of a tile's block that is not packed while it is multiplied.
+/// Packs the rows of a tile's block that are not packed in passing.
 template <class E>
-void pack_own(const TiledGemm<E>& p, const Packed<E>& strips, std::int64_t block, const GemmTile& t,
-              const OwnRows<E>& own) {
-  const Steps whole{block, 0, p.depth_of(block)};
-  if (p.packs_alone()) {
-    const std::int64_t ready = own.row < own.ready ? t.cols / kNr<E> * kNr<E> : 0;
-    if (ready < t.cols) pack_b(p, strips, whole, t.col + ready, t.cols - ready);
-  }
-  if (own.data == nullptr || own.ready == t.rows) return;
-  const GemmTile rest{t.row + own.ready, t.rows - own.ready, 0, 0};
-  pack_a(p, rest, whole, own.data + (own.ready - own.row) * p.depth_of(block));
+void pack_own_rows(const TiledGemm<E>& p, std::int64_t block, const GemmTile& t,
+                   const OwnRows<E>& own) {
+  if (own.data == nullptr || own.passing == t.rows) return;
+  const GemmTile rest{t.row + own.passing, t.rows - own.passing, 0, 0};
+  pack_a(p, rest, {block, 0, p.depth_of(block)},
+         own.data + (own.passing - own.row) * p.depth_of(block));
+}
+
+/// Packs the strips of a tile's block that are not packed in passing.
+template <class E>
+void pack_own_strips(const TiledGemm<E>& p, const Packed<E>& strips, const GemmTile& t,
+                     const OwnRows<E>& own) {
+  const std::int64_t passing = own.packs_in_passing() ? t.cols / kNr<E> * kNr<E> : 0;
+  if (passing == t.cols) return;
+  pack_b(p, strips, {strips.block, 0, p.depth_of(strips.block)}, t.col + passing, t.cols - passing);
 }
 
 /// Adds the packed blocks of k to one tile of C.
 template <class E>
 void multiply_tile(const TiledGemm<E>& p, const Packed<E>& packed, const GemmTile& t) {
   const bool f32 = p.call.c.dtype == DType::f32, alone = packed.b == nullptr;
-  const OwnRows<E> own = own_rows(p, packed, t);
+  const OwnRows<E> own = own_rows(p, packed, t, alone);
   Packed<E> strips = alone ? own_strips(p, t) : packed;
   Sums sums{nullptr, p.call.c.row};
   if (f32) {
@@ -310,8 +313,11 @@ void multiply_tile(const TiledGemm<E>& p, const Packed<E>& packed, const GemmTil
     sums = {elements<float>(Scratch::gemm_sum, t.rows * t.cols), t.cols};
   }
   for (std::int64_t block = packed.block; block < packed.block + packed.blocks; ++block) {
-    if (alone) strips.block = block;
-    pack_own(p, strips, block, t, own);
+    if (alone) {
+      strips.block = block;
+      pack_own_strips(p, strips, t, own);
+    }
+    pack_own_rows(p, block, t, own);
     if (f32) {
       multiply_panels<float>(p, strips, block, t, sums, own);
     } else {

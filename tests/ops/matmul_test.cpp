@@ -60,6 +60,7 @@ struct Trial {
   std::int64_t m, n, k;
   std::int64_t batch = 1;
   bool a_transposed = false, b_transposed = false, spread = false, b_repeats = false;
+  std::int64_t beside = 0;  // elements between two lines of A and of B
   DType a = DType::f32, b = DType::f32, c = DType::f32;
   double alpha = 1;
   bool accumulate = false, out_of_place = false;
@@ -76,11 +77,11 @@ struct Trial {
 
 /// A matrix of the batch, possibly transposed and with gaps between its elements.
 GemmOperand operand(const Tensor& storage, std::int64_t rows, std::int64_t cols, bool transposed,
-                    std::int64_t gap) {
-  GemmOperand x{storage.raw(), storage.dtype(), cols * gap, gap, {}};
+                    std::int64_t gap, std::int64_t beside) {
+  GemmOperand x{storage.raw(), storage.dtype(), cols * gap + beside, gap, {}};
   if (transposed) {
     x.row = gap;
-    x.col = rows * gap;
+    x.col = rows * gap + beside;
   }
   x.batch[1] = rows * cols * gap;
   return x;
@@ -92,8 +93,8 @@ double error_of(const Trial& t) {
   const auto random = [](std::int64_t count, DType dtype, std::uint64_t seed) {
     return rand_uniform({count}, {-1, 1}, {seed}).to(dtype);
   };
-  const Tensor a = random(t.batch * t.m * t.k * gap, t.a, 1);
-  const Tensor b = random(t.batch * t.k * t.n * gap, t.b, 2);
+  const Tensor a = random(t.batch * t.m * t.k * gap + t.beside * (t.m + t.k), t.a, 1);
+  const Tensor b = random(t.batch * t.k * t.n * gap + t.beside * (t.k + t.n), t.b, 2);
   const Tensor c = random(t.batch * t.m * row, t.c, 3), before = c.clone();
   const Tensor z = random(t.batch * t.m * row, t.c, 5);
   const Tensor bias = random(std::max(t.m, t.n), t.c == DType::f64 ? DType::f64 : DType::f32, 4);
@@ -102,8 +103,8 @@ double error_of(const Trial& t) {
   call.n = t.n;
   call.k = t.k;
   call.batch[1] = t.batch;
-  call.a = operand(a, t.m, t.k, t.a_transposed, gap);
-  call.b = operand(b, t.k, t.n, t.b_transposed, gap);
+  call.a = operand(a, t.m, t.k, t.a_transposed, gap, t.beside);
+  call.b = operand(b, t.k, t.n, t.b_transposed, gap, t.beside);
   if (t.b_repeats) call.b.batch[1] = 0;
   call.c = {c.raw(), t.c, row, {0, t.m * row}};
   call.alpha = t.alpha;
@@ -200,7 +201,8 @@ TEST_CASE("a small result of long sums, whose operands each thread packs alone")
     set_num_threads(threads);
     for (const auto& [a, b] : {std::pair{DType::f32, DType::f32},
                                {DType::bf16, DType::bf16},
-                               {DType::f32, DType::bf16}}) {
+                               {DType::f32, DType::bf16},
+                               {DType::bf16, DType::f32}}) {
       for (const bool accumulate : {false, true}) {
         Trial t{.m = 75, .n = 110, .k = 1237, .a_transposed = true, .accumulate = accumulate};
         t.a = a;
@@ -215,7 +217,9 @@ TEST_CASE("a small result of long sums, whose operands each thread packs alone")
       for (const std::int64_t n : {8, 17, 32, 64, 100}) {
         CAPTURE(m);
         CAPTURE(n);
-        CHECK(error_of({.m = m, .n = n, .k = 530, .a_transposed = true}) < kBoundF32);
+        for (const std::int64_t beside : {0, 5})
+          CHECK(error_of({.m = m, .n = n, .k = 530, .a_transposed = true, .beside = beside}) <
+                kBoundF32);
       }
     }
   }
