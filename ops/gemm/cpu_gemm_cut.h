@@ -75,8 +75,7 @@ inline constexpr std::int64_t kSmallResult = 1 << 20;
 /// ... and its tiles have at most so many packed elements in a block of A and B. Smaller tiles
 /// would stay in the level-2 cache, but pack the same rows more often.
 inline constexpr std::int64_t kMaxOwnPacked = 1 << 19;
-/// ... if packed in passing: with AVX-512 these 576 KB and the tile of C fit a level-2 cache of 2
-/// MB.
+/// ... if packed in passing: with AVX-512, a level-2 cache of 2 MB holds such a block and the tile.
 inline constexpr std::int64_t kMaxPassingPacked = kVectorRows >= 14 ? 144 << 10 : kMaxOwnPacked;
 
 /// The type of operands that can be read in place as E.

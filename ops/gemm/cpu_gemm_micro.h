@@ -80,7 +80,7 @@ struct Strip {
 
 /// How a panel is read: packed, or in place with adjacent rows or adjacent columns.
 enum class Reads { packed, rows, columns };
-/// What the product of a tile does on the side: moves of data overlap with multiply-adds.
+/// How a kernel reads its panel, and what it moves on the side, while it multiplies.
 struct Pass {
   Reads reads = Reads::packed;
   bool packs_a = false, packs_b = false;  ///< to Panel::copy and Strip::copy
